@@ -1,0 +1,201 @@
+//! Scenarios: what a person writes, read strictly and resolved into what is meant.
+//!
+//! `tree` parses TOML, YAML or JSON into one tree with spans; `set` changes it by path; `de` reads
+//! it through serde into the types of `file`, so every error points at its place; `resolve` turns
+//! those into a [`Scenario`]; `check` warns about what is legal but hardly meant.
+
+use crate::arrivals::{Process, Trace};
+use crate::cost::{Cost, Jitter};
+use crate::policy::Policy;
+use crate::time::Nanos;
+use std::sync::Arc;
+
+/// A scenario as it is meant: every default filled in, every file loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Name of the scenario, also of its output folder.
+    pub name: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// How long and how precisely to simulate.
+    pub run: Run,
+    /// The throughput–latency curve, when one is asked for.
+    pub curve: Option<Curve>,
+    /// Sources of requests, superposed. Never empty.
+    pub arrivals: Vec<Source>,
+    /// Servers to compare, usually one. Never empty.
+    pub servers: Vec<Server>,
+    /// Delays outside the server, added to every latency.
+    pub client: Client,
+    /// Policies to compare. Never empty; labels are distinct.
+    pub policies: Vec<Labelled>,
+    /// Thresholds to judge.
+    pub thresholds: Vec<Threshold>,
+    /// Axes of a sweep, in order of the file.
+    pub sweep: Vec<Axis>,
+}
+
+/// How long and how precisely to simulate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Relative half-width wanted on p99, 0.01 for 1 %.
+    pub precision: f64,
+    /// Whether the scenario (not the default) asked for that precision.
+    pub precision_given: bool,
+    /// Measured requests of a cell over all replications; no cap and no precision loop apply.
+    pub requests: Option<u64>,
+    /// Simulated time of each replication.
+    pub duration: Option<Nanos>,
+    /// Independent replications.
+    pub replications: u32,
+    /// What is deleted at the start.
+    pub warmup: Warmup,
+    /// Cap on the requests of a cell; `None` is the study's default.
+    pub max_requests: Option<u64>,
+    /// What happens to requests still waiting after the last arrival.
+    pub end: End,
+    /// Keep every latency instead of a histogram (at most 10⁷ requests).
+    pub exact_latencies: bool,
+}
+
+/// What is deleted at the start of a replication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warmup {
+    /// MSER-5 on a pilot.
+    Auto,
+    /// A fixed simulated time; zero deletes nothing.
+    Time(Nanos),
+}
+
+/// What happens after the last arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every batch held only by its rule leaves, reason `flush`.
+    Flush,
+    /// Time stops at `duration`; what is left is unfinished.
+    Cut,
+}
+
+/// The points of a throughput–latency curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Shares of each policy's own capacity, or common rates per second.
+    pub points: CurvePoints,
+    /// Relative half-width wanted on p99.
+    pub precision: f64,
+}
+
+/// Where a curve is sampled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CurvePoints {
+    /// Shares of each policy's own capacity.
+    Loads(Vec<f64>),
+    /// Offered rates per second, the same for every policy.
+    Rates(Vec<f64>),
+}
+
+/// One source of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// Name, for paths such as `arrivals.web.rate`.
+    pub name: Option<String>,
+    /// Class of its requests.
+    pub class: Option<String>,
+    /// A request older than this when it is taken from the queue has expired.
+    pub timeout: Option<Nanos>,
+    /// When they come.
+    pub process: Process,
+    /// Recorded arrivals of a `trace` process (unscaled).
+    pub trace: Option<Arc<Trace>>,
+}
+
+/// One server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Label, when servers are compared.
+    pub label: Option<String>,
+    /// Instances sharing one queue.
+    pub instances: u32,
+    /// Most waiting requests; the next one is rejected.
+    pub queue_limit: Option<u32>,
+    /// Cost of one forward pass; files are already read in.
+    pub cost: Cost,
+    /// Random factor on it.
+    pub jitter: Jitter,
+}
+
+/// Fixed delays outside the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Client {
+    /// Before the request reaches the server.
+    pub before: Nanos,
+    /// After the answer leaves it.
+    pub after: Nanos,
+}
+
+/// A policy and how the scenario calls it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelled {
+    /// Distinct label (default: the kind).
+    pub label: String,
+    /// Whether thresholds apply to it first.
+    pub guard: bool,
+    /// The policy.
+    pub policy: Policy,
+}
+
+/// A threshold, parsed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// As written.
+    pub expr: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// How.
+    pub op: Op,
+    /// With what: milliseconds, a share, or a rate per second, by metric.
+    pub limit: f64,
+    /// Only this class.
+    pub class: Option<String>,
+    /// Only this policy; default: policies with `guard = true`, else all.
+    pub policy: Option<String>,
+}
+
+/// What a threshold compares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Metric {
+    /// Latency quantile `p(q)`, as a share (0.99); limit in ms.
+    Quantile(f64),
+    /// Mean latency `mean`; limit in ms.
+    Mean,
+    /// Share of offered requests completed within a time in ms; limit is a share.
+    Attainment(f64),
+    /// Completions per second.
+    Throughput,
+    /// Rejected share of offered requests.
+    Rejected,
+    /// Expired share of offered requests.
+    Expired,
+}
+
+/// How a threshold compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+/// One axis of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What varies: `label.key`, `arrivals.rate`, `arrivals.NAME.rate`, `server.instances`, ….
+    pub path: String,
+    /// Its values, as they would be written after `--set path=`.
+    pub values: Vec<String>,
+}
