@@ -22,7 +22,7 @@ impl Clock {
     #[expect(clippy::cast_precision_loss, reason = "gaps above 2^53 ns have no fraction")]
     pub(super) fn advance(&mut self, gap_ns: f64) -> u64 {
         let whole = gap_ns as u64;
-        let part = ((gap_ns - whole as f64) * 4_294_967_296.0) as u64;
+        let part = u64::from(((gap_ns - whole as f64) * 4_294_967_296.0) as u32);
         self.fraction += part;
         self.ns = self.ns.saturating_add(whole).saturating_add(self.fraction >> 32);
         self.fraction &= 0xffff_ffff;

@@ -16,6 +16,8 @@ pub struct Callers {
     pub clients: u32,
     /// Time between an answer and the next request.
     pub think: Think,
+    /// Fixed time an answer and the next request spend outside the server, ns.
+    pub away_ns: u64,
     /// Substream of the think times.
     pub rng: SimRng,
 }
@@ -92,7 +94,8 @@ impl Loops {
         };
         // A refusal that costs no time would be repeated for ever at one instant.
         let think = if refused { think.max(1) } else { think };
-        self.pending.push(Reverse((at_ns.saturating_add(think), tag)));
+        let back = at_ns.saturating_add(think).saturating_add(caller.away_ns);
+        self.pending.push(Reverse((back, tag)));
     }
 }
 
