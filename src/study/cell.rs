@@ -33,6 +33,8 @@ pub struct Measured<L> {
     pub warmup: Nanos,
     /// Requests left in a server in which nothing can happen any more.
     pub stalled: Option<u64>,
+    /// Whether it was stopped from outside before it was precise enough.
+    pub interrupted: bool,
     /// What a reader should know.
     pub warnings: Vec<String>,
 }
@@ -66,6 +68,7 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
             pooled: Summary::default(),
             warmup,
             stalled: None,
+            interrupted: false,
             warnings,
         },
         next_replication: 0,
@@ -80,7 +83,10 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
             }
             // The total doubles with every wave.
             let next = each.min(left);
-            state.wave(Some(next))?;
+            if state.wave(Some(next)).is_none() {
+                state.measured.interrupted = true;
+                break;
+            }
             each += next;
         }
     }

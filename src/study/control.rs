@@ -1,11 +1,12 @@
 //! Telling the outside how far a study is, and hearing when to stop.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Shared between a study and whoever watches it.
 #[derive(Debug, Default)]
 pub struct Control {
-    stop: AtomicBool,
+    stop: Arc<AtomicBool>,
     requests: AtomicU64,
     cells: AtomicU64,
 }
@@ -14,6 +15,12 @@ impl Control {
     /// Asks the study to stop soon; what is complete is kept.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The flag behind [`stop`](Self::stop), for a signal handler.
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
     }
 
     /// Whether the study should stop.

@@ -69,8 +69,7 @@ fn distribution<L>(
     max_ns: u64,
 ) -> Option<Distribution> {
     let values = quantiles(pooled, &QUANTILES)?;
-    let parts: Vec<Vec<f64>> =
-        sections.iter().filter_map(|s| quantiles(s, &QUANTILES)).collect();
+    let parts: Vec<Vec<f64>> = sections.iter().filter_map(|s| quantiles(s, &QUANTILES)).collect();
     // A section without a single completion says nothing: no interval then.
     let parts = if parts.len() == sections.len() { parts } else { Vec::new() };
     let mean = |s: &L| mean_ms(sum(s), n(s));
@@ -121,21 +120,15 @@ fn wait_quantiles(wait: &Histogram<7>, no_wait: u64, qs: &[f64]) -> Option<Vec<f
         return None;
     }
     let at_once = no_wait as f64 / total as f64;
-    let rest: Vec<f64> = qs
-        .iter()
-        .filter(|&&q| q > at_once)
-        .map(|q| (q - at_once) / (1.0 - at_once))
-        .collect();
+    let rest: Vec<f64> =
+        qs.iter().filter(|&&q| q > at_once).map(|q| (q - at_once) / (1.0 - at_once)).collect();
     let values = if rest.is_empty() { Vec::new() } else { wait.quantiles(&rest)? };
     let zeros = qs.len() - rest.len();
     Some(std::iter::repeat_n(0.0, zeros).chain(values).collect())
 }
 
 /// Rows of the classes.
-pub(super) fn classes<L: LatencyStore>(
-    measured: &Measured<L>,
-    names: &[String],
-) -> Vec<ClassRow> {
+pub(super) fn classes<L: LatencyStore>(measured: &Measured<L>, names: &[String]) -> Vec<ClassRow> {
     names
         .iter()
         .enumerate()
@@ -205,7 +198,8 @@ pub(super) fn batches<L>(pooled: &Summary<L>) -> (BatchSize, BTreeMap<String, u6
 /// is the drain after the last arrival (a handful of requests, an overload), over the whole run.
 #[expect(clippy::cast_precision_loss, reason = "for display")]
 pub(super) fn rates<L>(s: &Summary<L>, instances: u32) -> (f64, f64) {
-    let steady = s.done_in_window > 20 * (s.counts.completed - s.done_in_window.min(s.counts.completed));
+    let steady =
+        s.done_in_window > 20 * (s.counts.completed - s.done_in_window.min(s.counts.completed));
     let (done, busy, ns) = if steady {
         (s.done_in_window, s.busy_ns, s.window_ns)
     } else {

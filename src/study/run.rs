@@ -6,10 +6,9 @@ use super::curve::curve_points;
 use super::setup::{Bench, Engine};
 use super::verdict::{applicable, judge, limits_ns};
 use super::{measure, verdict};
-use crate::outcome::{
-    Cell, CdfFile, Method, Outcome, PolicyInfo, SCHEMA, Slo, Tool,
-};
+use crate::outcome::{CdfFile, Cell, Method, Outcome, PolicyInfo, SCHEMA, Slo, Tool};
 use crate::record::{ExactLatencies, Histogram, LatencyStore};
+use crate::report::rate;
 use crate::scenario::{Labelled, Metric, Op, Scenario, Server, Threshold};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -51,6 +50,8 @@ pub struct CellDone {
     pub cdf: Option<CdfFile>,
     /// Set when the server can never answer what is left in it.
     pub stalled: Option<Stalled>,
+    /// Whether it was stopped from outside before it was precise enough.
+    pub interrupted: bool,
 }
 
 /// A simulated server in which nothing will happen any more although requests wait.
@@ -67,8 +68,7 @@ const FIRST_WAVE: u64 = 200_000;
 /// Cap on the requests of one cell of a `run`.
 const CAP: u64 = 200_000_000;
 /// The same for cells of sweeps and curves.
-pub(super) const SMALL: Budget =
-    Budget { precision: 0.03, first_wave: 20_000, cap: 2_000_000 };
+pub(super) const SMALL: Budget = Budget { precision: 0.03, first_wave: 20_000, cap: 2_000_000 };
 
 impl CellTask<'_> {
     fn bench(&self) -> Bench<'_> {
@@ -99,7 +99,7 @@ pub fn simulate_cell(task: &CellTask<'_>, control: &Control) -> Option<CellDone>
     } else {
         simulate_as::<Histogram<10>>(task, control)
     };
-    if done.is_some() {
+    if done.as_ref().is_some_and(|d| !d.interrupted) {
         control.add_cell();
     }
     done
@@ -122,8 +122,7 @@ fn simulate_as<L: LatencyStore + Send + Sync>(
         None => task.budget,
     };
     let limits = limits_ns(&task.scenario.thresholds);
-    let measured: Measured<L> =
-        simulate(&bench, &limits, &budget, overload.is_some(), control)?;
+    let measured: Measured<L> = simulate(&bench, &limits, &budget, overload.is_some(), control)?;
     if overload.is_none() && grows(&bench, &measured) {
         overload = Some(overloaded(offered, capacity));
     }
@@ -138,30 +137,11 @@ fn limited(bench: &Bench<'_>) -> bool {
 
 fn overloaded(offered: Option<f64>, capacity: Option<f64>) -> String {
     match (offered, capacity) {
-        (Some(offered), Some(capacity)) => format!(
-            "OVERLOADED: {} offered, capacity {}",
-            rate_text(offered),
-            rate_text(capacity)
-        ),
+        (Some(offered), Some(capacity)) => {
+            format!("OVERLOADED: {}/s offered, capacity {}/s", rate(offered), rate(capacity))
+        }
         _ => "OVERLOADED: the queue grows without end".to_owned(),
     }
-}
-
-/// A rate with thousands separators: `1,400/s`.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for display")]
-fn rate_text(rate: f64) -> String {
-    if rate < 100.0 {
-        return format!("{}/s", (rate * 100.0).round() / 100.0);
-    }
-    let digits = (rate.round() as u64).to_string();
-    let mut text = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(c);
-    }
-    text + "/s"
 }
 
 /// A backlog at the last arrival that no full batch and no chance explains.
@@ -189,8 +169,8 @@ fn assemble<L: LatencyStore>(
     let stable = overload.is_none();
     let (throughput_per_s, utilization) = measure::rates(pooled, task.server.instances);
     let (batch_size, dispatch_reasons) = measure::batches(pooled);
-    let rate = task.scenario.total_rate_per_s().filter(|_| !bench.replays_trace());
-    let rate_per_s = rate.unwrap_or_else(|| measure::measured_rate(pooled));
+    let nominal = task.scenario.total_rate_per_s().filter(|_| !bench.replays_trace());
+    let rate_per_s = nominal.unwrap_or_else(|| measure::measured_rate(pooled));
     let limits_ms = verdict::limits_ms(&task.scenario.thresholds);
     let verdicts = if task.judged {
         let thresholds = applicable(task.scenario, task.policy);
@@ -200,6 +180,9 @@ fn assemble<L: LatencyStore>(
     };
     let mut warnings = measured.warnings.clone();
     warnings.extend(overload);
+    if measured.interrupted {
+        warnings.push("interrupted: the intervals are wider than was asked for".into());
+    }
     let precision = if stable { measure::precision(measured, task.budget.precision) } else { None };
     if let Some(p) = &precision
         && p.reached > p.target
@@ -223,7 +206,7 @@ fn assemble<L: LatencyStore>(
         requests: measure::requests(pooled.offered, &pooled.counts),
         rate_per_s,
         capacity_per_s: capacity,
-        load: rate.or(replays.then_some(rate_per_s)).zip(capacity).map(|(r, c)| r / c),
+        load: nominal.or(replays.then_some(rate_per_s)).zip(capacity).map(|(r, c)| r / c),
         stable,
         throughput_per_s,
         utilization,
@@ -241,7 +224,7 @@ fn assemble<L: LatencyStore>(
     };
     let cdf = if stable { measure::cdf(&label, measured) } else { None };
     let stalled = measured.stalled.map(|waiting| Stalled { label, waiting });
-    CellDone { cell, cdf, stalled }
+    CellDone { cell, cdf, stalled, interrupted: measured.interrupted }
 }
 
 /// What an Outcome says of a policy.
@@ -297,11 +280,8 @@ pub fn run(
     control: &Control,
 ) -> (Outcome, Vec<CdfFile>, Vec<Stalled>) {
     let precision = options.precision.unwrap_or(scenario.run.precision);
-    let budget = Budget {
-        precision,
-        first_wave: FIRST_WAVE,
-        cap: scenario.run.max_requests.unwrap_or(CAP),
-    };
+    let budget =
+        Budget { precision, first_wave: FIRST_WAVE, cap: scenario.run.max_requests.unwrap_or(CAP) };
     let mut tasks = Vec::new();
     for server in &scenario.servers {
         for policy in &scenario.policies {

@@ -85,9 +85,7 @@ impl<'a> Bench<'a> {
     /// Whether the closed recurrence gives exactly what the event engine would.
     #[must_use]
     pub fn by_recurrence(&self) -> bool {
-        let open = |s: &Source| {
-            !matches!(s.process, Process::ClosedLoop(_)) && s.timeout.is_none()
-        };
+        let open = |s: &Source| !matches!(s.process, Process::ClosedLoop(_)) && s.timeout.is_none();
         self.engine == Engine::Auto
             && self.policy.has_law()
             && self.server.queue_limit.is_none()

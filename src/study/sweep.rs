@@ -41,9 +41,7 @@ pub fn plan(scenario: &Scenario) -> Vec<SweepCell> {
                     })
                     .collect();
             }
-            cells.extend(
-                coords.into_iter().map(|coords| SweepCell { coords, policy, server }),
-            );
+            cells.extend(coords.into_iter().map(|coords| SweepCell { coords, policy, server }));
         }
     }
     cells

@@ -69,8 +69,10 @@ pub(super) fn judge<L: LatencyStore>(
         .zip(&cases)
         .enumerate()
         .map(|(i, (threshold, case))| {
-            let about_latency =
-                matches!(threshold.metric, Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_));
+            let about_latency = matches!(
+                threshold.metric,
+                Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_)
+            );
             if let Some(overload) = overload
                 && about_latency
             {
