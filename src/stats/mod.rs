@@ -4,6 +4,7 @@
 //! are the sections), never from order statistics of one autocorrelated run. `docs/MODEL.md` says
 //! why.
 
+pub mod burstiness;
 mod judge;
 mod mser;
 mod section;
