@@ -23,11 +23,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(
-        which: Which,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    pub(super) fn new(which: Which, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { which, message: message.into(), help: help.into() }
     }
 }
