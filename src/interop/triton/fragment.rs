@@ -22,7 +22,8 @@ pub(super) fn scenario_name(model: &Model) -> String {
 /// A scenario that runs as it is, with notes and ignored fields as comments on top.
 pub(super) fn toml(name: &str, model: &Model, notes: &[String], ignored: &[Ignored]) -> String {
     let mut out = String::new();
-    comment(&mut out, "", &format!("Imported from the Triton configuration of {name}."));
+    let of = if model.name.is_empty() { "a model without a name" } else { name };
+    comment(&mut out, "", &format!("Imported from the Triton configuration of {of}."));
     comment(
         &mut out,
         "",
@@ -40,7 +41,7 @@ pub(super) fn toml(name: &str, model: &Model, notes: &[String], ignored: &[Ignor
             comment(&mut out, "* ", &text);
         }
     }
-    let cap = model.batching.as_ref().map_or(1, |_| model.max_batch_size.unwrap_or(0).max(1));
+    let cap = model.cap();
     let _ = write!(out, "\nschema = 1\nname = \"{name}\"\n\n[[arrivals]]\nkind = \"poisson\"\n");
     let rate = placeholder_rate(model.instances.count, cap);
     let _ = writeln!(out, "rate = \"{rate}/s\"  # REPLACE: your arrival rate");

@@ -67,6 +67,19 @@ impl Default for Instances {
     }
 }
 
+impl Model {
+    /// The largest batch that forms: one request without dynamic batching, the largest preferred
+    /// size where a delay of 0 closes a batch at it, else `max_batch_size`.
+    pub(super) fn cap(&self) -> u32 {
+        let Some(batching) = &self.batching else { return 1 };
+        let most = self.max_batch_size.unwrap_or(0).max(1);
+        match batching.preferred.last() {
+            Some(&largest) if batching.delay_us == 0 => largest.min(most),
+            _ => most,
+        }
+    }
+}
+
 impl Batching {
     /// Whether Triton forms batches before an instance is free.
     pub(super) fn prefetches(&self) -> bool {

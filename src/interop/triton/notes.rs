@@ -79,22 +79,32 @@ fn delay_zero(notes: &mut Vec<String>, batching: &Batching) {
     );
     if let Some(largest) = batching.preferred.last() {
         notes.push(format!(
-            "Delay 0 with preferred sizes: batches formed while instances are busy stop at a \
-             preferred size and never exceed {largest}; the policy here goes up to \
-             max_batch_size when no preferred size is queued."
+            "Delay 0 with preferred sizes: a batch that reaches a preferred size is closed, so \
+             none exceeds {largest}, whatever max_batch_size says; the policy is capped there."
         ));
+    }
+    several_preferred(notes, batching);
+}
+
+/// Which of several preferred sizes leaves.
+fn several_preferred(notes: &mut Vec<String>, batching: &Batching) {
+    if batching.preferred.len() > 1 {
+        notes.push(
+            "Several preferred sizes: Triton looks at every arrival, so on a trickle it leaves at \
+             the smallest; with a backlog, at the largest it can fill."
+                .to_owned(),
+        );
     }
 }
 
 fn preferred(notes: &mut Vec<String>, batching: &Batching, cap: u32) {
     let Some(largest) = batching.preferred.last() else { return };
-    if batching.preferred.len() > 1 {
-        notes.push(
-            "Preferred sizes: Triton looks at every arrival, so on a trickle it leaves at the \
-             smallest preferred size; with a backlog, at the largest."
-                .to_owned(),
-        );
-    }
+    several_preferred(notes, batching);
+    notes.push(
+        "Preferred sizes hold only until the delay is over: then Triton takes everything that \
+         fits, where the policy here still takes the largest preferred size it can fill."
+            .to_owned(),
+    );
     if *largest < cap {
         notes.push(format!(
             "Preferred size plus one: under overload a batch waiting at {largest} takes exactly \

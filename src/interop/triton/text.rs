@@ -1,9 +1,7 @@
 //! Protobuf text format, read without a schema: every field is kept, known or not, with its place.
 //!
-//! Accepted: nested messages with or without a colon and in either bracket, lists, repeated
-//! fields, strings with escapes and in adjacent pieces, `#` comments, `,` and `;` after a field,
-//! decimal, octal, hexadecimal and floating-point numbers, names (enumerators and booleans),
-//! extension names in brackets.
+//! Messages may stand in either bracket and without a colon; lists, repeated fields, escapes and
+//! adjacent strings, comments, all forms of numbers and extension names are understood.
 
 use super::ParseProblem;
 use std::ops::Range;
