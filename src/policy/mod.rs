@@ -58,6 +58,15 @@ impl Policy {
         }
     }
 
+    /// Whether [`law`](Self::law) says all there is to the rule.
+    #[must_use]
+    pub fn has_law(&self) -> bool {
+        match self {
+            Self::Dynamic(p) => p.preferred_batch_sizes.iter().all(|&s| s >= p.max_batch_size),
+            Self::None(_) | Self::Static(_) | Self::Greedy(_) => true,
+        }
+    }
+
     /// The rule as the event engine runs it.
     #[must_use]
     pub fn batcher(&self) -> SizeOrTimeout {

@@ -4,6 +4,31 @@
 //! it through serde into the types of `file`, so every error points at its place; `resolve` turns
 //! those into a [`Scenario`]; `check` warns about what is legal but hardly meant.
 
+mod axes;
+mod check;
+mod de;
+mod diag;
+mod external;
+mod fault;
+mod file;
+mod json;
+mod known;
+mod load;
+mod rates;
+mod resolve;
+mod set;
+mod source;
+mod supply;
+mod threshold;
+mod tree;
+mod write;
+mod yaml;
+
+pub use diag::{CODES, Diagnostic, Place, Severity, Text};
+pub use load::{Loaded, load};
+pub use source::{Format, Source as Input};
+pub use supply::{Disk, Files, TraceParser, TraceProblem};
+
 use crate::arrivals::{Process, Trace};
 use crate::cost::{Cost, Jitter};
 use crate::policy::Policy;

@@ -1,0 +1,101 @@
+//! The total rate of a scenario, and its scaling.
+
+use super::Scenario;
+use crate::arrivals::{Mmpp, Process, TimeScale, TimeScaleMode, Trace};
+use crate::time::Nanos;
+use crate::units::Rate;
+
+/// Arrivals per second of a recording: gaps per span.
+#[expect(clippy::cast_precision_loss, reason = "counts of requests")]
+fn recorded_rate(trace: &Trace) -> f64 {
+    match trace.arrivals.last() {
+        Some(last) if *last > Nanos::ZERO => (trace.arrivals.len() - 1) as f64 / last.as_s(),
+        _ => 0.0,
+    }
+}
+
+impl Scenario {
+    /// Arrivals per second of all sources together; `None` with a closed loop, whose clients set
+    /// the pace, or where a recorded source has no rate.
+    #[must_use]
+    pub fn total_rate_per_s(&self) -> Option<f64> {
+        let mut total: f64 = 0.0;
+        for source in &self.arrivals {
+            total += match &source.process {
+                Process::Poisson(p) => p.rate.per_s(),
+                Process::Deterministic(p) => p.rate.per_s(),
+                Process::Gamma(p) => p.rate.per_s(),
+                Process::Mmpp(p) => p.law().ok()?.mean_rate_per_s(),
+                Process::OnOff(p) => p.law().ok()?.mean_rate_per_s(),
+                Process::ClosedLoop(_) => return None,
+                Process::Trace(p) => recorded_rate(source.trace.as_deref()?) * p.factor(),
+            };
+        }
+        (total > 0.0 && total.is_finite()).then_some(total)
+    }
+
+    /// Multiplies the rate of every open source by `factor`, which is positive and finite: more
+    /// of the same requests in the same pattern.
+    ///
+    /// Every state of an `mmpp` or `on-off` source scales and dwells stay as they are (so `idc`
+    /// moves away from 1 in proportion); a trace is replayed faster. Closed loops stay.
+    pub fn scale_rates(&mut self, factor: f64) {
+        let scale = |rate: &mut Rate| {
+            if let Some(scaled) = Rate::per_second(rate.per_s() * factor) {
+                *rate = scaled;
+            }
+        };
+        for source in &mut self.arrivals {
+            match &mut source.process {
+                Process::Poisson(p) => scale(&mut p.rate),
+                Process::Deterministic(p) => scale(&mut p.rate),
+                Process::Gamma(p) => scale(&mut p.rate),
+                Process::Mmpp(Mmpp {
+                    rates, rate, idc, ..
+                }) => {
+                    rates.iter_mut().flatten().for_each(scale);
+                    rate.iter_mut().for_each(scale);
+                    idc.iter_mut().for_each(|i| *i = 1.0 + (*i - 1.0) * factor);
+                }
+                Process::OnOff(p) => {
+                    scale(&mut p.rate_on);
+                    p.rate_off.iter_mut().for_each(scale);
+                }
+                Process::ClosedLoop(_) => {}
+                Process::Trace(p) => match &mut p.scale {
+                    Some(scale) => scale.factor *= factor,
+                    None => {
+                        p.scale = Some(TimeScale {
+                            mode: TimeScaleMode::Time,
+                            factor,
+                        })
+                    }
+                },
+            }
+        }
+    }
+
+    /// The same scenario with all sources scaled to `rate_per_s` together; `None` where there is
+    /// no total rate (see [`Scenario::total_rate_per_s`]) or the wanted one is not positive.
+    #[must_use]
+    pub fn with_total_rate(&self, rate_per_s: f64) -> Option<Self> {
+        let factor = rate_per_s / self.total_rate_per_s()?;
+        if !(factor > 0.0 && factor.is_finite()) {
+            return None;
+        }
+        let mut scaled = self.clone();
+        scaled.scale_rates(factor);
+        // A single source can take the wanted rate itself, free of rounding.
+        if let ([source], Some(rate)) =
+            (scaled.arrivals.as_mut_slice(), Rate::per_second(rate_per_s))
+        {
+            match &mut source.process {
+                Process::Poisson(p) => p.rate = rate,
+                Process::Deterministic(p) => p.rate = rate,
+                Process::Gamma(p) => p.rate = rate,
+                _ => {}
+            }
+        }
+        Some(scaled)
+    }
+}

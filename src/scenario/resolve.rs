@@ -1,0 +1,622 @@
+//! From the tree to the [`Scenario`] that is meant; every independent error is collected.
+
+use super::axes::{self, AxisNode};
+use super::de::View;
+use super::diag::{
+    BAD_PARAM, CONFLICT, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF,
+    WRONG_TYPE,
+};
+use super::fault::unknown_key;
+use super::file::{
+    ARRIVALS_KEYS, ClientTable, CurveTable, EndText, POLICY_KEYS, ROOT_KEYS, RunTable, ServerTable,
+    ThresholdTable, WarmupText,
+};
+use super::known::{self, Table};
+use super::set::RESERVED;
+use super::supply::{Cache, Files};
+use super::tree::{Node, Value};
+use super::{
+    Axis, Client, Curve, CurvePoints, End, Labelled, Run, Scenario, Server, Source, Threshold,
+    Warmup, threshold,
+};
+use crate::BadParam;
+use crate::arrivals::Process;
+use crate::policy::Policy;
+use crate::time::Nanos;
+
+/// Loads of a curve unless the scenario gives some.
+pub(crate) const CURVE_LOADS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+const SEED: u64 = 42;
+const REPLICATIONS: u32 = 20;
+const PRECISION: f64 = 0.01;
+const CURVE_PRECISION: f64 = 0.03;
+/// Most requests whose latencies can all be kept.
+const MAX_EXACT: u64 = 10_000_000;
+
+/// One reading of a tree.
+pub(crate) struct Resolver<'a> {
+    pub(crate) files: Option<&'a dyn Files>,
+    pub(crate) cache: &'a mut Cache,
+    pub(crate) texts: &'a mut Texts,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// The place of `key` in a table, or of the table.
+pub(crate) fn place(node: &Node, key: &str) -> Span {
+    node.get(key).map_or(node.span, |n| n.span)
+}
+
+impl Resolver<'_> {
+    /// Reads the whole tree; `stem` names the scenario unless it does so itself.
+    ///
+    /// The second part holds the axes with their places. Problems are left in `problems`; the
+    /// scenario is `None` if there are any.
+    pub(crate) fn read(&mut self, root: &Node, stem: &str) -> Option<(Scenario, Vec<AxisNode>)> {
+        self.root_keys(root);
+        let name = self.name(root, stem);
+        let seed = self.optional(root, "seed").unwrap_or(SEED);
+        let run = self.run(root);
+        let curve = self.curve(root);
+        let arrivals = self.section(root, "arrivals", Self::source);
+        let servers = self.section(root, "server", Self::server);
+        let client = self.client(root);
+        let policies = self.section(root, "policy", Self::policy);
+        let thresholds = self.thresholds(root, &arrivals, &policies);
+        let axes = match root.get("sweep") {
+            Some(sweep) => axes::read(sweep, &mut self.problems),
+            None => Vec::new(),
+        };
+        self.distinct(root, &arrivals, &servers, &policies);
+        if !self.problems.is_empty() {
+            return None;
+        }
+        let sweep = axes
+            .iter()
+            .map(|axis| Axis {
+                path: axis.path.clone(),
+                values: axis.values.iter().map(|(text, _)| text.clone()).collect(),
+            })
+            .collect();
+        let scenario = Scenario {
+            name,
+            seed,
+            run,
+            curve,
+            arrivals,
+            servers,
+            client,
+            policies,
+            thresholds,
+            sweep,
+        };
+        Some((scenario, axes))
+    }
+
+    fn push(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// Keeps the problem of a failed reading.
+    fn taken<T>(&mut self, read: Result<T, Box<Problem>>) -> Option<T> {
+        read.map_err(|problem| self.push(*problem)).ok()
+    }
+
+    fn optional<'n, T: serde::Deserialize<'n>>(
+        &mut self,
+        node: &'n Node,
+        key: &'n str,
+    ) -> Option<T> {
+        let value = node.get(key)?;
+        self.taken(View::of(key, value).read::<Option<T>>())?
+    }
+
+    fn bad(&mut self, node: &Node, bad: &BadParam) {
+        let span = place(node, bad.key);
+        self.push(Problem::new(BAD_PARAM, span, bad.what.clone()).help(bad.help.clone()));
+    }
+
+    fn root_keys(&mut self, root: &Node) {
+        for entry in root.entries().unwrap_or(&[]) {
+            if !ROOT_KEYS.contains(&entry.key.as_str()) {
+                let key = &entry.key;
+                self.push(unknown_key(
+                    Table::Root,
+                    None,
+                    key,
+                    ROOT_KEYS,
+                    root,
+                    entry.key_span,
+                ));
+            }
+        }
+        if let Some(schema) = self.optional::<u64>(root, "schema")
+            && schema != 1
+        {
+            let what = format!("schema {schema} is not known to this version, which reads 1");
+            let help = "write schema = 1, or use a version that reads this schema";
+            self.push(Problem::new(BAD_PARAM, place(root, "schema"), what).help(help));
+        }
+    }
+
+    fn name(&mut self, root: &Node, stem: &str) -> String {
+        let name = self
+            .optional::<String>(root, "name")
+            .unwrap_or_else(|| stem.to_owned());
+        let plain = !name.trim().is_empty()
+            && name.len() <= 200
+            && !name.contains(['/', '\\', ':'])
+            && !name.contains(char::is_control)
+            && !name.starts_with('.');
+        if !plain {
+            let what = format!("the name {name:?} cannot be the name of a folder");
+            let help = "results are written to a folder of this name: use letters, digits, - and _";
+            self.push(Problem::new(BAD_PARAM, place(root, "name"), what).help(help));
+        }
+        name
+    }
+
+    fn run(&mut self, root: &Node) -> Run {
+        let empty = Node::table(root.span);
+        let node = root.get("run").unwrap_or(&empty);
+        let table: RunTable = self.taken(View::of("run", node).read()).unwrap_or_default();
+        let run = Run {
+            precision: table.precision.map_or(PRECISION, |p| p.get()),
+            precision_given: table.precision.is_some(),
+            requests: table.requests,
+            duration: table.duration,
+            replications: table.replications.unwrap_or(REPLICATIONS),
+            warmup: match table.warmup {
+                None | Some(WarmupText::Auto) => Warmup::Auto,
+                Some(WarmupText::Time(time)) => Warmup::Time(time),
+            },
+            max_requests: table.max_requests,
+            end: match table.end {
+                None | Some(EndText::Flush) => End::Flush,
+                Some(EndText::Cut) => End::Cut,
+            },
+            exact_latencies: table.exact_latencies.unwrap_or(false),
+        };
+        self.check_run(node, &run);
+        run
+    }
+
+    fn check_run(&mut self, node: &Node, run: &Run) {
+        let mut bad = |code, key, what: String, help: &str| {
+            self.problems
+                .push(Problem::new(code, place(node, key), what).help(help));
+        };
+        if !(0.0001..=0.5).contains(&run.precision) {
+            let what = format!(
+                "a precision lies between 0.01% and 50%, not {}%",
+                run.precision * 1e2
+            );
+            bad(BAD_PARAM, "precision", what, "write precision = \"1%\"");
+        }
+        if !(1..=10_000).contains(&run.replications) {
+            let what = format!(
+                "replications lie between 1 and 10,000, not {}",
+                run.replications
+            );
+            bad(
+                BAD_PARAM,
+                "replications",
+                what,
+                "20 is the default; 2 or more give intervals",
+            );
+        }
+        if run.duration == Some(Nanos::ZERO) {
+            let help = "write a positive duration, as in \"10min\"";
+            bad(
+                BAD_PARAM,
+                "duration",
+                "a run that takes no time has no requests".into(),
+                help,
+            );
+        }
+        if run.requests.is_some() && run.duration.is_some() {
+            let help = "`requests` counts the measured requests of a cell, `duration` is the \
+                        simulated time of each replication";
+            bad(
+                CONFLICT,
+                "duration",
+                "give either `requests` or `duration`".into(),
+                help,
+            );
+        }
+        if run.precision_given && (run.requests.is_some() || run.duration.is_some()) {
+            let what = "a precision is sought only where the length is free".to_owned();
+            let help = "leave out `precision`, or `requests` and `duration`";
+            bad(CONFLICT, "precision", what, help);
+        }
+        if let Some(requests) = run.requests
+            && requests < u64::from(run.replications)
+        {
+            let n = run.replications;
+            let what = format!("{requests} requests cannot be shared by {n} replications");
+            bad(
+                CONFLICT,
+                "requests",
+                what,
+                "write more requests, or fewer replications",
+            );
+        }
+        if run.max_requests == Some(0) {
+            bad(
+                BAD_PARAM,
+                "max_requests",
+                "`max_requests` is 0".into(),
+                "leave it out for no cap",
+            );
+        }
+        if run.max_requests.is_some() && (run.requests.is_some() || run.duration.is_some()) {
+            let what = "`max_requests` bounds the search for a precision".to_owned();
+            bad(
+                CONFLICT,
+                "max_requests",
+                what,
+                "leave it out: the length is fixed already",
+            );
+        }
+        if run.end == End::Cut && run.duration.is_none() {
+            let what = "`end = \"cut\"` needs a `duration` to cut at".to_owned();
+            bad(
+                CONFLICT,
+                "end",
+                what,
+                "add duration = \"10s\", or leave `end` out",
+            );
+        }
+        if run.exact_latencies && run.requests.is_some_and(|n| n > MAX_EXACT) {
+            let what = "at most 10,000,000 latencies can be kept".to_owned();
+            let help = "lower `requests`, or leave `exact_latencies` out: its histogram is \
+                        accurate to 0.1 %";
+            bad(CONFLICT, "exact_latencies", what, help);
+        }
+        if let (Warmup::Time(warmup), Some(duration)) = (run.warmup, run.duration)
+            && warmup >= duration
+            && duration > Nanos::ZERO
+        {
+            let what = format!("the warm-up of {warmup} leaves nothing of {duration}");
+            bad(
+                CONFLICT,
+                "warmup",
+                what,
+                "shorten the warm-up or lengthen the run",
+            );
+        }
+    }
+
+    fn curve(&mut self, root: &Node) -> Option<Curve> {
+        let node = root.get("curve")?;
+        let table: CurveTable = self.taken(View::of("curve", node).read())?;
+        let mut bad = |code, key, what: &str, help: &str| {
+            self.problems
+                .push(Problem::new(code, place(node, key), what).help(help));
+        };
+        if table.loads.is_some() && table.rates.is_some() {
+            let help = "loads are shares of each policy's own capacity, rates are common to all";
+            bad(CONFLICT, "rates", "give either `loads` or `rates`", help);
+        }
+        if table.loads.as_ref().is_some_and(|l| {
+            l.is_empty() || l.iter().any(|x| !(0.0..=2.0).contains(x) || *x == 0.0)
+        }) {
+            let what = "loads lie above 0 and at most 2";
+            bad(
+                BAD_PARAM,
+                "loads",
+                what,
+                "write shares of capacity, as in [0.1, 0.5, 0.9]",
+            );
+        }
+        if table.rates.as_ref().is_some_and(Vec::is_empty) {
+            bad(
+                BAD_PARAM,
+                "rates",
+                "a curve needs points",
+                "write rates such as [\"100/s\"]",
+            );
+        }
+        let precision = table.precision.map_or(CURVE_PRECISION, |p| p.get());
+        if !(0.0001..=0.5).contains(&precision) {
+            let what = "a precision lies between 0.01% and 50%";
+            bad(BAD_PARAM, "precision", what, "write precision = \"3%\"");
+        }
+        let points = match (table.rates, table.loads) {
+            (Some(rates), _) => CurvePoints::Rates(rates.iter().map(|r| r.per_s()).collect()),
+            (None, Some(loads)) => CurvePoints::Loads(loads),
+            (None, None) => CurvePoints::Loads(CURVE_LOADS.to_vec()),
+        };
+        Some(Curve { points, precision })
+    }
+
+    fn client(&mut self, root: &Node) -> Client {
+        let Some(node) = root.get("client") else {
+            return Client::default();
+        };
+        let table: ClientTable = self
+            .taken(View::of("client", node).read())
+            .unwrap_or_default();
+        Client {
+            before: table.before,
+            after: table.after,
+        }
+    }
+
+    /// The tables of a section, which must not be empty.
+    fn section<T>(
+        &mut self,
+        root: &Node,
+        key: &'static str,
+        read: fn(&mut Self, &Node) -> Option<T>,
+    ) -> Vec<T> {
+        let (what, example) = match key {
+            "arrivals" => (
+                "where requests come from",
+                "[[arrivals]] with kind = \"poisson\" and rate = \"900/s\"",
+            ),
+            "server" => (
+                "what executes them",
+                "[server] with cost = { kind = \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }",
+            ),
+            _ => (
+                "how they are batched",
+                "[[policy]] with kind = \"dynamic\", max_batch_size = 32 and max_wait = \"5ms\"",
+            ),
+        };
+        let Some(node) = root.get(key) else {
+            let message = format!("a scenario says {what}: `{key}` is missing");
+            self.push(Problem::new(NOTHING, Span::NONE, message).help(format!("add {example}")));
+            return Vec::new();
+        };
+        let tables = node.one_or_many();
+        if tables.is_empty() {
+            let message = format!("`{key}` is empty: a scenario says {what}");
+            self.push(Problem::new(NOTHING, node.span, message).help(format!("add {example}")));
+        }
+        let mut items = Vec::with_capacity(tables.len());
+        for table in tables {
+            if matches!(table.value, Value::Table(_)) {
+                items.extend(read(self, table));
+            } else {
+                let message = format!("`{key}` holds tables, not {}", table.what());
+                self.push(
+                    Problem::new(WRONG_TYPE, table.span, message).help(format!("write {example}")),
+                );
+            }
+        }
+        items
+    }
+
+    fn source(&mut self, node: &Node) -> Option<Source> {
+        let name = self.optional::<String>(node, "name");
+        let class = self.optional::<String>(node, "class");
+        let timeout = self.optional::<Nanos>(node, "timeout");
+        if timeout == Some(Nanos::ZERO) {
+            let help = "write a positive duration, or leave it out for no timeout";
+            let what = "a timeout of zero expires every request";
+            self.push(Problem::new(BAD_PARAM, place(node, "timeout"), what).help(help));
+        }
+        if let Some(name) = &name {
+            self.label(node, "name", name);
+            if name == "rate" {
+                let what = "a source cannot be called `rate`: `arrivals.rate` is the total";
+                self.push(
+                    Problem::new(BAD_PARAM, place(node, "name"), what).help("choose another name"),
+                );
+            }
+        }
+        let view = View::new(node)
+            .without(ARRIVALS_KEYS)
+            .as_table(Table::Arrivals);
+        let process: Process = self.taken(view.read())?;
+        if let Err(bad) = process.check() {
+            self.bad(node, &bad);
+            return None;
+        }
+        let trace = match &process {
+            Process::Trace(replay) => Some(self.trace(node, replay)?),
+            _ => None,
+        };
+        Some(Source {
+            name,
+            class,
+            timeout,
+            process,
+            trace,
+        })
+    }
+
+    fn server(&mut self, node: &Node) -> Option<Server> {
+        let view = View::of("server", node).as_table(Table::Server);
+        let table: ServerTable = self.taken(view.read())?;
+        if let Some(label) = &table.label {
+            self.label(node, "label", label);
+        }
+        let instances = table.instances.unwrap_or(1);
+        if !(1..=100_000).contains(&instances) {
+            let what = format!("a server has 1 to 100,000 instances, not {instances}");
+            let help = "write how many executors share the queue";
+            self.push(Problem::new(BAD_PARAM, place(node, "instances"), what).help(help));
+        }
+        let queue_limit = table.queue_limit.map(super::file::QueueLimit::requests);
+        if queue_limit == Some(0) {
+            let help = "write how many requests may wait, or leave it out for no limit";
+            let what = "a queue that holds nothing rejects every request";
+            self.push(Problem::new(BAD_PARAM, place(node, "queue_limit"), what).help(help));
+        }
+        let jitter = table.jitter.unwrap_or_default();
+        if let Err(bad) = jitter.check() {
+            self.bad(node.get("jitter").unwrap_or(node), &bad);
+        }
+        let cost_node = node.get("cost").unwrap_or(node);
+        let cost = self.cost(cost_node, table.cost)?;
+        if let Err(bad) = cost.check() {
+            self.bad(cost_node, &bad);
+            return None;
+        }
+        Some(Server {
+            label: table.label,
+            instances,
+            queue_limit,
+            cost,
+            jitter,
+        })
+    }
+
+    fn policy(&mut self, node: &Node) -> Option<Labelled> {
+        let label = self.optional::<String>(node, "label");
+        let guard = self.optional::<bool>(node, "guard").unwrap_or(false);
+        if let Some(label) = &label {
+            self.label(node, "label", label);
+        }
+        let view = View::new(node).without(POLICY_KEYS).as_table(Table::Policy);
+        let policy: Policy = self.taken(view.read())?;
+        if let Err(bad) = policy.check() {
+            self.bad(node, &bad);
+            return None;
+        }
+        Some(Labelled {
+            label: label.unwrap_or_else(|| policy.kind().into()),
+            guard,
+            policy,
+        })
+    }
+
+    /// A label must be printable and must not begin a path of its own.
+    fn label(&mut self, node: &Node, key: &str, label: &str) {
+        let span = place(node, key);
+        if label.trim().is_empty() || label.len() > 200 || label.contains(char::is_control) {
+            let what = format!("the {key} {label:?} cannot be printed");
+            self.push(Problem::new(BAD_PARAM, span, what).help("write a short text"));
+        } else if RESERVED.contains(&label) {
+            let what = format!("`{label}` begins a path of its own");
+            self.push(Problem::new(BAD_PARAM, span, what).help(format!("choose another {key}")));
+        }
+    }
+
+    fn distinct(
+        &mut self,
+        root: &Node,
+        sources: &[Source],
+        servers: &[Server],
+        policies: &[Labelled],
+    ) {
+        let names = sources
+            .iter()
+            .map(|s| s.name.as_deref())
+            .collect::<Vec<_>>();
+        self.no_twins(root, "arrivals", "name", &names, "two sources are called");
+        if servers.len() > 1 && servers.iter().any(|s| s.label.is_none()) {
+            let at = root.get("server").map(Node::one_or_many).unwrap_or(&[]);
+            let bare = at.iter().find(|n| n.get("label").is_none());
+            let span = bare.map_or(root.span, |n| n.span);
+            let what = "servers that are compared need a `label` each";
+            self.push(Problem::new(MISSING_KEY, span, what).help("write label = \"l4\""));
+        }
+        let labels = servers
+            .iter()
+            .map(|s| s.label.as_deref())
+            .collect::<Vec<_>>();
+        self.no_twins(root, "server", "label", &labels, "two servers are called");
+        let taken = policies
+            .iter()
+            .map(|p| Some(p.label.as_str()))
+            .collect::<Vec<_>>();
+        self.no_twins(root, "policy", "label", &taken, "two policies are called");
+        for label in labels.iter().flatten() {
+            if taken.contains(&Some(*label)) {
+                let what = format!("a server and a policy are both called `{label}`");
+                let span = root.get("server").map_or(root.span, |n| n.span);
+                self.push(Problem::new(DUPLICATE_LABEL, span, what).help("rename one of them"));
+            }
+        }
+    }
+
+    fn no_twins(
+        &mut self,
+        root: &Node,
+        section: &str,
+        key: &str,
+        names: &[Option<&str>],
+        what: &str,
+    ) {
+        let tables = root.get(section).map_or(&[][..], Node::one_or_many);
+        for (i, name) in names.iter().enumerate() {
+            if let Some(name) = name
+                && names[..i].contains(&Some(name))
+            {
+                // Tables that could not be read are left out of `names`: find by content.
+                let kind = |n: &&Node| n.text(key).or(n.text("kind")) == Some(name);
+                let span = tables.iter().filter(kind).nth(1).map_or(root.span, |n| {
+                    n.get(key).or(n.get("kind")).map_or(n.span, |n| n.span)
+                });
+                let help = format!("give each a `{key}` of its own");
+                self.push(
+                    Problem::new(DUPLICATE_LABEL, span, format!("{what} `{name}`")).help(help),
+                );
+            }
+        }
+    }
+
+    fn thresholds(
+        &mut self,
+        root: &Node,
+        sources: &[Source],
+        policies: &[Labelled],
+    ) -> Vec<Threshold> {
+        let Some(node) = root.get("threshold") else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        let labels: Vec<&str> = policies.iter().map(|p| p.label.as_str()).collect();
+        let classes: Vec<&str> = sources.iter().filter_map(|s| s.class.as_deref()).collect();
+        for table in node.one_or_many() {
+            let Some(read) = self.taken(View::of("threshold", table).read::<ThresholdTable>())
+            else {
+                continue;
+            };
+            // With broken policies or arrivals the lists are not complete.
+            if self.problems.is_empty() {
+                self.reference(table, "policy", read.policy.as_deref(), &labels);
+                self.reference(table, "class", read.class.as_deref(), &classes);
+            }
+            let span = place(table, "expr");
+            let quoted = span.len() == read.expr.len() + 2;
+            let at = |range: std::ops::Range<usize>| {
+                let shift = usize::from(quoted);
+                if quoted || span.len() == read.expr.len() {
+                    span.within(range.start + shift..range.end + shift)
+                } else {
+                    span
+                }
+            };
+            match threshold::parse(&read.expr, &at) {
+                Ok((metric, op, limit)) => all.push(Threshold {
+                    expr: read.expr.clone(),
+                    metric,
+                    op,
+                    limit,
+                    class: read.class,
+                    policy: read.policy,
+                }),
+                Err(problem) => self.push(problem),
+            }
+        }
+        all
+    }
+
+    fn reference(&mut self, table: &Node, key: &str, name: Option<&str>, valid: &[&str]) {
+        let Some(name) = name.filter(|n| !valid.contains(n)) else {
+            return;
+        };
+        let what = format!("there is no {key} `{name}`");
+        let mut problem = Problem::new(UNKNOWN_REF, place(table, key), what);
+        if let Some(near) = known::closest(name, valid) {
+            problem = problem.label(format!("did you mean `{near}`?"));
+        }
+        self.push(problem.help(match valid {
+            [] => format!("no source has a `{key}`"),
+            _ => format!("there is {}", known::listed(valid, "and")),
+        }));
+    }
+}

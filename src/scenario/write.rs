@@ -1,0 +1,125 @@
+//! A resolved scenario as it could be written, every default filled in.
+
+use super::file::{
+    ArrivalsTable, AxisTable, ClientTable, CurveTable, EndText, File, PolicyTable, QueueLimit,
+    RunTable, ServerTable, ThresholdTable, WarmupText,
+};
+use super::{CurvePoints, End, Scenario, Warmup};
+use crate::units::{Fraction, Rate};
+
+impl Scenario {
+    /// The scenario in its written form, with every default filled in and every cost file read
+    /// in; as JSON it reads back to the same scenario.
+    ///
+    /// Traces are named as the scenario names them. A precision is left out where the scenario
+    /// gave none, since the default depends on the study.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        // Only maps with keys that are not texts cannot be written, and there are none.
+        serde_json::to_value(self.written()).unwrap_or_default()
+    }
+
+    fn written(&self) -> File {
+        let run = &self.run;
+        let given = run
+            .precision_given
+            .then_some(run.precision)
+            .and_then(Fraction::new);
+        File {
+            schema: 1,
+            name: self.name.clone(),
+            seed: self.seed,
+            run: RunTable {
+                precision: given,
+                requests: run.requests,
+                duration: run.duration,
+                replications: Some(run.replications),
+                warmup: Some(match run.warmup {
+                    Warmup::Auto => WarmupText::Auto,
+                    Warmup::Time(time) => WarmupText::Time(time),
+                }),
+                max_requests: run.max_requests,
+                end: Some(match run.end {
+                    End::Flush => EndText::Flush,
+                    End::Cut => EndText::Cut,
+                }),
+                exact_latencies: Some(run.exact_latencies),
+            },
+            curve: self.curve.as_ref().map(|curve| {
+                let (loads, rates) = match &curve.points {
+                    CurvePoints::Loads(loads) => (Some(loads.clone()), None),
+                    CurvePoints::Rates(rates) => {
+                        let rates = rates.iter().filter_map(|r| Rate::per_second(*r));
+                        (None, Some(rates.collect()))
+                    }
+                };
+                CurveTable {
+                    loads,
+                    rates,
+                    precision: Fraction::new(curve.precision),
+                }
+            }),
+            arrivals: self.arrivals.iter().map(ArrivalsTable::from).collect(),
+            server: self.servers.iter().map(ServerTable::from).collect(),
+            client: ClientTable {
+                before: self.client.before,
+                after: self.client.after,
+            },
+            policy: self.policies.iter().map(PolicyTable::from).collect(),
+            threshold: self.thresholds.iter().map(ThresholdTable::from).collect(),
+            sweep: self.sweep.iter().map(AxisTable::from).collect(),
+        }
+    }
+}
+
+impl From<&super::Source> for ArrivalsTable {
+    fn from(source: &super::Source) -> Self {
+        Self {
+            name: source.name.clone(),
+            class: source.class.clone(),
+            timeout: source.timeout,
+            process: source.process.clone(),
+        }
+    }
+}
+
+impl From<&super::Server> for ServerTable {
+    fn from(server: &super::Server) -> Self {
+        Self {
+            label: server.label.clone(),
+            instances: Some(server.instances),
+            queue_limit: server.queue_limit.map(QueueLimit::Requests),
+            cost: server.cost.clone(),
+            jitter: Some(server.jitter.clone()),
+        }
+    }
+}
+
+impl From<&super::Labelled> for PolicyTable {
+    fn from(labelled: &super::Labelled) -> Self {
+        Self {
+            label: labelled.label.clone(),
+            guard: labelled.guard,
+            policy: labelled.policy.clone(),
+        }
+    }
+}
+
+impl From<&super::Threshold> for ThresholdTable {
+    fn from(threshold: &super::Threshold) -> Self {
+        Self {
+            expr: threshold.expr.clone(),
+            class: threshold.class.clone(),
+            policy: threshold.policy.clone(),
+        }
+    }
+}
+
+impl From<&super::Axis> for AxisTable {
+    fn from(axis: &super::Axis) -> Self {
+        Self {
+            path: axis.path.clone(),
+            values: axis.values.clone(),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! `exact`: the same policies solved numerically instead of simulated.
