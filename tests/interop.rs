@@ -3,8 +3,10 @@
 #![cfg(feature = "schema")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+use batchsim::arrivals::{Replay, Trace};
 use batchsim::interop::triton::{self, Imported, text};
 use batchsim::policy::{Anchor, Dynamic, MaxWait};
+use batchsim::scenario::{self, Files, Input, TraceProblem};
 use batchsim::time::Nanos;
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -54,6 +56,34 @@ fn fragments() {
         assert_eq!(scenario["schema"].as_integer(), Some(1));
         assert!(imported.toml.lines().all(|line| line.chars().count() <= 100), "{}", imported.toml);
         golden(&path, "toml", &imported.toml);
+    }
+}
+
+/// A fragment names no files.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        Err(std::io::Error::other(format!("{} is not needed", path.display())))
+    }
+
+    fn trace(&self, _: &Replay, _: Vec<u8>) -> Result<Trace, TraceProblem> {
+        Ok(Trace::default())
+    }
+}
+
+#[test]
+fn fragments_are_scenarios() {
+    for path in configs("triton") {
+        let imported = import(&fs::read_to_string(&path).unwrap());
+        let source = Input::from_text("fragment.toml", imported.toml.as_bytes());
+        let loaded = scenario::load(&source, &[], &NoFiles);
+        let loaded = loaded.unwrap_or_else(|errors| {
+            let errors: String = errors.iter().map(|e| e.render(false)).collect();
+            panic!("{}\n{errors}", path.display())
+        });
+        assert_eq!(loaded.scenario.name, imported.name);
+        assert_eq!(loaded.scenario.policies[0].label, "triton");
     }
 }
 
