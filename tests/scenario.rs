@@ -1,28 +1,413 @@
-//! Reading scenarios.
+//! Scenarios: what is read, what is refused and in which words, and the published schema.
 #![cfg(feature = "schema")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use batchsim::arrivals::{Replay, Trace};
-use batchsim::scenario::{Files, Input, TraceProblem, load};
-use std::io;
-use std::path::Path;
+use batchsim::scenario::{
+    CODES, Diagnostic, Disk, Input, Loaded, Scenario, Severity, TraceProblem, load, schema, starter,
+};
+use batchsim::time::Nanos;
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 
-struct NoFiles;
+/// Whether golden files are written instead of compared.
+fn bless() -> bool {
+    std::env::var_os("BATCHSIM_BLESS").is_some()
+}
 
-impl Files for NoFiles {
-    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
-        Err(io::Error::from(io::ErrorKind::NotFound))
+/// One number a line below a header, in milliseconds; enough for these tests.
+fn parse_trace(replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
+    let text = String::from_utf8(bytes).unwrap();
+    let mut arrivals = vec![Nanos::ZERO, Nanos(1_000_000_000)];
+    if replay.columns.is_some() {
+        arrivals = text
+            .lines()
+            .skip(1)
+            .map(|l| Nanos::from_ms(l.trim().parse().unwrap()))
+            .collect();
     }
+    Ok(Trace { arrivals, ..Trace::default() })
+}
 
-    fn trace(&self, _: &Replay, _: Vec<u8>) -> Result<Trace, TraceProblem> {
-        Ok(Trace::default())
+fn read(path: &Path, sets: &[&str]) -> Result<Loaded, Vec<Diagnostic>> {
+    let source = Input::open(path).map_err(|d| vec![d])?;
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    load(&source, &sets, &Disk::beside(path, parse_trace))
+}
+
+fn read_text(name: &str, text: &str, sets: &[&str]) -> Result<Loaded, String> {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+    load(&Input::from_text(name, text), &sets, &files).map_err(|all| render(&all))
+}
+
+fn render(all: &[Diagnostic]) -> String {
+    all.iter().map(|d| d.render(false)).collect::<Vec<_>>().join("\n")
+}
+
+fn files_in(folder: &str) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| {
+            p.extension().is_some_and(|e| e == "toml" || e == "yaml" || e == "yml" || e == "json")
+        })
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn scenarios() -> Vec<(PathBuf, Scenario)> {
+    files_in("scenarios")
+        .into_iter()
+        .map(|path| {
+            let loaded = read(&path, &[]).unwrap_or_else(|all| panic!("{}", render(&all)));
+            (path, loaded.scenario)
+        })
+        .collect()
+}
+
+const QUICKSTART: &str = include_str!("../scenarios/quickstart.toml");
+
+fn quickstart(sets: &[&str]) -> Result<Scenario, String> {
+    read_text("quickstart.toml", QUICKSTART, sets).map(|l| l.scenario)
+}
+
+#[test]
+fn three_formats_mean_the_same() {
+    let all: Vec<Scenario> = ["toml", "yaml", "json"]
+        .iter()
+        .map(|e| {
+            let path = PathBuf::from(format!("scenarios/quickstart.{e}"));
+            read(&path, &[]).unwrap_or_else(|all| panic!("{}", render(&all))).scenario
+        })
+        .collect();
+    assert_eq!(all[0], all[1]);
+    assert_eq!(all[0], all[2]);
+}
+
+#[test]
+fn resolved_scenarios_read_back() {
+    for (path, scenario) in scenarios() {
+        let json = serde_json::to_string_pretty(&scenario.to_value()).unwrap();
+        let again = read_text("again.json", &json, &[]).unwrap_or_else(|e| panic!("{e}\n{json}"));
+        assert_eq!(again.scenario, scenario, "{}", path.display());
     }
 }
 
 #[test]
-fn quickstart_reads() {
-    let source = Input::open(Path::new("scenarios/quickstart.toml")).unwrap();
-    let loaded = load(&source, &[], &NoFiles)
-        .map_err(|all| all.iter().map(|d| d.render(false)).collect::<String>())
-        .unwrap_or_else(|e| panic!("{e}"));
-    eprintln!("{:#?}", loaded.scenario);
+fn the_starter_reads_without_a_word() {
+    let loaded = read_text("starter.toml", starter(), &[]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(render(&loaded.warnings), "");
+}
+
+/// Every commented-out key of the starter is one that exists.
+#[test]
+fn the_starter_is_true_where_it_is_commented_out() {
+    let on = |line: &str| {
+        let code = line.strip_prefix("# ")?.split("  #").next()?.trim();
+        let key = code.split(" = ").next()?;
+        let plain = key.chars().all(|c| c.is_ascii_lowercase() || "_.\"".contains(c));
+        (code.starts_with('[') || (plain && code.contains(" = "))).then(|| code.to_owned())
+    };
+    let skip = ["kind = \"gamma\"", "kind = \"mmpp\"", "kind = \"closed-loop\"", "kind = \"trace\"",
+        "cost = ", "requests", "duration"];
+    let text: String = starter()
+        .lines()
+        .map(|line| match on(line) {
+            Some(code) if !skip.iter().any(|s| code.starts_with(s)) => code + "\n",
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let loaded = read_text("starter.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(loaded.scenario.sweep.len(), 2);
+    assert_eq!(loaded.scenario.policies.len(), 3);
+    assert_eq!(loaded.scenario.servers[0].queue_limit, Some(4096));
+}
+
+#[test]
+fn warnings_of_the_shipped_scenarios() {
+    let mut out = String::new();
+    for path in files_in("scenarios") {
+        let loaded = read(&path, &[]).unwrap_or_else(|all| panic!("{}", render(&all)));
+        out.push_str(&render(&loaded.warnings));
+    }
+    golden(Path::new("tests/data/bad/shipped-warnings.stderr"), &out);
+}
+
+fn golden(path: &Path, found: &str) {
+    if bless() {
+        std::fs::write(path, found).unwrap();
+        return;
+    }
+    let wanted = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(found, wanted, "{} differs; BATCHSIM_BLESS=1 writes it", path.display());
+}
+
+/// Every bad scenario is refused in the words of its golden file.
+#[test]
+fn bad_scenarios_are_refused_in_words() {
+    let paths = files_in("tests/data/bad/scenario");
+    assert!(paths.len() >= 40);
+    for path in paths {
+        let all = match read(&path, &[]) {
+            Err(all) => all,
+            Ok(_) => panic!("{} reads", path.display()),
+        };
+        assert!(all.iter().all(|d| d.severity == Severity::Error), "{}", path.display());
+        assert!(all.iter().all(|d| CODES.iter().any(|(code, _)| *code == d.code)));
+        golden(&path.with_extension("stderr"), &render(&all));
+    }
+}
+
+/// Every warning is given in the words of its golden file.
+#[test]
+fn doubtful_scenarios_are_named() {
+    for path in files_in("tests/data/bad/warning") {
+        let loaded = read(&path, &[]).unwrap_or_else(|all| panic!("{}", render(&all)));
+        assert!(!loaded.warnings.is_empty(), "{}", path.display());
+        golden(&path.with_extension("stderr"), &render(&loaded.warnings));
+    }
+}
+
+/// Every bad `--set` is refused in the words of its golden file.
+#[test]
+fn bad_sets_are_refused_in_words() {
+    let mut out = String::new();
+    for set in [
+        "dynamic.max_wait", "dynamic.max_wait=5", "dynamic.max_wiat=5ms", "dynamo.max_wait=5ms",
+        "dynamic=5ms", "policy.dynamic.max_wait=5ms", "dynamic.max_batch_size=0",
+        "dynamic.max_batch_size=lots", "run.precison=1%", "arrivals.rate=900", "arrivals.web.rate=9/s",
+        "server.cost.fixd=8ms", "server.instances.count=2", "speed=5", "=", "", "dynamic..max_wait=1ms",
+        "server.cost={kind=\"affine\",fixed=\"8ms\"}", "arrivals.kind=hawkes", "threshold.expr=x",
+    ] {
+        let words = quickstart(&[set]).expect_err(set);
+        out.push_str(&format!("$ --set '{set}'\n{words}\n"));
+    }
+    golden(Path::new("tests/data/bad/set.stderr"), &out);
+}
+
+#[test]
+fn sets_change_what_they_say() {
+    let base = quickstart(&[]).unwrap();
+    let wait = |s: &Scenario| s.policies[3].policy.clone();
+    let set = quickstart(&["dynamic.max_wait=3ms"]).unwrap();
+    assert_ne!(wait(&base), wait(&set));
+    assert_eq!(set, quickstart(&["dynamic.max_wait=\"3ms\""]).unwrap());
+    assert_eq!(quickstart(&["seed=7", "name=other"]).unwrap().seed, 7);
+    assert_eq!(quickstart(&["run.replications=3"]).unwrap().run.replications, 3);
+    let jitter = quickstart(&["server.jitter={kind=\"lognormal\",cv=0.1}"]).unwrap();
+    assert_eq!(jitter.servers[0].jitter.kind(), "lognormal");
+    assert_eq!(quickstart(&["server.jitter=exponential"]).unwrap().servers[0].jitter.kind(), "exponential");
+    let rate = quickstart(&["arrivals.rate=1.2k/s"]).unwrap();
+    assert_eq!(rate.total_rate_per_s(), Some(1200.0));
+    assert_eq!(rate, base.with_total_rate(1200.0).unwrap());
+}
+
+#[test]
+fn a_total_rate_keeps_proportions() {
+    let text = QUICKSTART.replace(
+        "[arrivals]\nkind = \"poisson\"            # independent users\nrate = \"900/s\"",
+        "[[arrivals]]\nname = \"web\"\nkind = \"poisson\"\nrate = \"300/s\"\n\
+         [[arrivals]]\nname = \"bulk\"\nkind = \"mmpp\"\nrates = [\"200/s\", \"1000/s\"]\n\
+         dwells = [\"1s\", \"1s\"]",
+    );
+    let sets = ["arrivals.rate=1800/s", "arrivals.web.timeout=1s"];
+    let s = read_text("x.toml", &text, &sets).unwrap().scenario;
+    assert_eq!(s.total_rate_per_s(), Some(1800.0));
+    let written = s.to_value();
+    assert_eq!(written.pointer("/arrivals/0/rate"), Some(&Value::from("600/s")));
+    assert_eq!(written.pointer("/arrivals/1/rates/1"), Some(&Value::from("2000/s")));
+    assert_eq!(written.pointer("/arrivals/0/timeout"), Some(&Value::from("1s")));
+}
+
+#[test]
+fn axes_expand() {
+    let axis = |text: &str| {
+        let text = format!("{QUICKSTART}\n[sweep]\n{text}\n");
+        let s = read_text("x.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}")).scenario;
+        s.sweep[0].values.clone()
+    };
+    for (text, wanted) in [
+        ("\"dynamic.max_wait\" = { values = [\"1ms\", \"2500us\"] }", vec!["1ms", "2500us"]),
+        ("\"dynamic.max_wait\" = [\"1ms\"]", vec!["1ms"]),
+        ("dynamic.max_wait = { from = \"0ms\", to = \"1ms\", step = \"500us\" }", vec!["0ms", "500us", "1ms"]),
+        ("\"arrivals.rate\" = { from = \"100/s\", to = \"400/s\", points = 4 }", vec!["100/s", "200/s", "300/s", "400/s"]),
+        ("\"dynamic.max_batch_size\" = { from = 1, to = 64, points = 4 }", vec!["1", "22", "43", "64"]),
+        ("\"dynamic.max_batch_size\" = { from = 8, to = 32, step = 12 }", vec!["8", "20", "32"]),
+        ("\"run.precision\" = { from = \"1%\", to = \"2%\", step = \"0.5%\" }", vec!["1%", "1.5%", "2%"]),
+    ] {
+        assert_eq!(axis(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn cells_of_a_sweep_are_scenarios() {
+    let loaded = read(Path::new("scenarios/heatmap.toml"), &[]).unwrap();
+    let cell = loaded
+        .cell(&[("dynamic.max_wait", "4ms"), ("dynamic.max_batch_size", "64")])
+        .unwrap();
+    assert!(cell.sweep.is_empty());
+    let written = cell.to_value();
+    assert_eq!(written.pointer("/policy/0/max_wait"), Some(&Value::from("4ms")));
+    assert_eq!(written.pointer("/policy/0/max_batch_size"), Some(&Value::from(64)));
+    let wrong = loaded.cell(&[("dynamic.max_wait", "4")]).unwrap_err();
+    assert!(render(&wrong).contains("needs a unit"), "{}", render(&wrong));
+}
+
+#[test]
+fn ten_thousand_cells_take_no_time() {
+    let loaded = read(Path::new("scenarios/heatmap.toml"), &[]).unwrap();
+    let start = std::time::Instant::now();
+    for n in 0..10_000u32 {
+        let cap = (n % 64 + 1).to_string();
+        let wait = format!("{n}us");
+        loaded.cell(&[("dynamic.max_wait", &wait), ("dynamic.max_batch_size", &cap)]).unwrap();
+    }
+    let each = start.elapsed() / 10_000;
+    println!("{each:?} a cell");
+    assert!(each.as_micros() < 500, "{each:?} a cell");
+}
+
+#[test]
+fn unlikely_inputs_are_named() {
+    let refused = |name: &str, bytes: Vec<u8>| {
+        let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+        match load(&Input::from_text(name, bytes), &[], &files) {
+            Ok(_) => panic!("{name} reads"),
+            Err(all) => render(&all),
+        }
+    };
+    assert!(refused("big.toml", vec![b'#'; (16 << 20) + 1]).contains("larger than 16 MiB"));
+    assert!(refused("utf16.toml", vec![0xff, 0xfe, 0x20, 0]).contains("UTF-16"));
+    let deep = |open: &str, n: usize| open.repeat(n);
+    for (name, text) in [
+        ("deep.json", format!("{{\"a\": {}", deep("[", 100_000))),
+        ("deep.yaml", format!("a: {}", deep("[", 100_000))),
+        ("deep.toml", format!("a = {}", deep("[", 100_000))),
+        ("nested.json", format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100))),
+        ("nested.yaml", format!("a: {}1{}", deep("[", 100), deep("]", 100))),
+        ("nested.toml", format!("a = {}1{}", deep("[", 60), deep("]", 60))),
+    ] {
+        assert!(!refused(name, text.into_bytes()).is_empty());
+    }
+    let bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned()
+        + &(b'b'..=b'k')
+            .map(|c| {
+                let (this, last) = (char::from(c), char::from(c - 1));
+                format!("{this}: &{this} [*{last}, *{last}, *{last}, *{last}, *{last}, *{last}]\n")
+            })
+            .collect::<String>();
+    assert!(refused("bomb.yaml", bomb.into_bytes()).contains("explode"));
+    let folder = Input::open(Path::new("scenarios")).unwrap_err();
+    assert!(folder.message.contains("is a directory"));
+    let nowhere = Input::open(Path::new("scenarios/nowhere.toml")).unwrap_err();
+    assert!(nowhere.message.contains("cannot read"));
+}
+
+#[test]
+fn standard_input_is_recognised() {
+    for (text, name) in [
+        (QUICKSTART, "toml"),
+        (include_str!("../scenarios/quickstart.yaml"), "yaml"),
+        (include_str!("../scenarios/quickstart.json"), "json"),
+    ] {
+        assert!(read_text("stdin", text, &[]).is_ok(), "{name}");
+    }
+}
+
+fn as_json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("toml") => toml::from_str(&text).unwrap(),
+        Some("json") => serde_json::from_str(&text).unwrap(),
+        _ => serde_saphyr::from_str(&text).unwrap(),
+    }
+}
+
+#[test]
+fn the_published_schema_is_current() {
+    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    golden(Path::new("schema/scenario-v1.json"), &text);
+}
+
+#[test]
+fn the_schema_accepts_what_is_read() {
+    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+    for (path, scenario) in scenarios() {
+        for value in [as_json(&path), scenario.to_value()] {
+            let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+            assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
+        }
+    }
+    assert!(validator.is_valid(&toml::from_str(starter()).unwrap()));
+}
+
+#[test]
+fn the_schema_refuses_unknown_keys() {
+    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+    let mut seen = 0;
+    for path in files_in("tests/data/bad/scenario") {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let judged = ["unknown-k", "not-yet-h", "not-yet-v", "not-yet-tu", "not-yet-re", "not-yet-ro",
+            "missing-k", "bare-", "rate-w", "wrong-t", "yaml-unk", "json-unk"];
+        if judged.iter().any(|j| name.starts_with(j)) {
+            seen += 1;
+            assert!(!validator.is_valid(&as_json(&path)), "{name} is valid");
+        }
+    }
+    assert!(seen > 20);
+}
+
+fn survives(name: &str, bytes: Vec<u8>) {
+    let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+    match load(&Input::from_text(name, bytes), &[], &files) {
+        Ok(loaded) => {
+            let _ = render(&loaded.warnings);
+        }
+        Err(all) => assert!(!render(&all).is_empty()),
+    }
+}
+
+/// Bytes replaced, inserted, removed or repeated at places of a text.
+fn mutate(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    for (at, how, byte) in edits {
+        let at = at % bytes.len().max(1);
+        match how % 4 {
+            0 => bytes[at] = *byte,
+            1 => bytes.insert(at, *byte),
+            2 if bytes.len() > 1 => drop(bytes.remove(at)),
+            _ => {
+                let end = (at + usize::from(*byte)).min(bytes.len());
+                let piece = bytes[at..end].to_vec();
+                bytes.splice(at..at, piece);
+            }
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn no_mutation_panics(
+        edits in prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..4),
+    ) {
+        survives("x.toml", mutate(QUICKSTART, &edits));
+        survives("x.yaml", mutate(include_str!("../scenarios/quickstart.yaml"), &edits));
+        survives("x.json", mutate(include_str!("../scenarios/quickstart.json"), &edits));
+        survives("x.toml", mutate(include_str!("../scenarios/heatmap.toml"), &edits));
+    }
+
+    #[test]
+    fn no_set_panics(path in "[a-z._]{0,20}", value in "\\PC{0,20}") {
+        let _ = quickstart(&[&format!("{path}={value}")]);
+        let _ = quickstart(&[&format!("dynamic.{path}={value}")]);
+        let _ = quickstart(&[&format!("server.{path}={value}")]);
+        let expr = format!("[[threshold]]\nexpr = {value:?}\n");
+        let _ = read_text("x.toml", &format!("{QUICKSTART}\n{expr}"), &[]);
+    }
 }

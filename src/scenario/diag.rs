@@ -311,4 +311,5 @@ codes! {
     QUEUE_BELOW_CAP = "W009" "The queue limit is smaller than the batch.",
     ALL_EXPIRE = "W010" "Requests expire before a batch can form.",
     ONE_REPLAY = "W011" "Nothing is random, so replications are all alike.",
+    REVERSED = "W012" "A threshold that is met when things go badly.",
 }

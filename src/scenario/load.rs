@@ -63,12 +63,7 @@ pub fn load(
         total,
     };
     loaded.check_axes(&axes, files)?;
-    let problems = check::check(&loaded.scenario, &loaded.tree);
-    let (errors, warnings): (Vec<_>, Vec<_>) =
-        problems.into_iter().partition(|p| p.code.starts_with('E'));
-    if !errors.is_empty() {
-        return Err(diagnose(&loaded.texts, errors));
-    }
+    let warnings = check::warnings(&loaded.scenario, &loaded.tree);
     loaded.warnings = diagnose(&loaded.texts, warnings);
     Ok(loaded)
 }
@@ -109,7 +104,10 @@ fn resolve(
             }
         }
     }
-    Ok((scenario, axes))
+    match check::errors(&scenario, tree) {
+        none if none.is_empty() => Ok((scenario, axes)),
+        errors => Err(errors),
+    }
 }
 
 impl Loaded {

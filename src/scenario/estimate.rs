@@ -1,0 +1,145 @@
+//! Rough sizes for warnings: what a batch costs, what a policy can do, how large batches get.
+
+use super::{Scenario, Server};
+use crate::arrivals::{Process, Think, ThinkKind, ThinkLaw};
+use crate::cost::{Cost, Table};
+use crate::policy::Policy;
+use crate::time::Nanos;
+
+/// Mean seconds of one pass over `n` items.
+pub(crate) fn cost_s(cost: &Cost, n: u32) -> f64 {
+    match cost {
+        Cost::Affine(c) => c.fixed.as_s() + c.per_item.as_s() * f64::from(n),
+        Cost::Table(table) => table_s(table, n),
+        Cost::File(_) => 0.0,
+    }
+}
+
+fn table_s(table: &Table, n: u32) -> f64 {
+    let points = &table.points;
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return 0.0;
+    };
+    if n <= first.n {
+        return first.time.as_s();
+    }
+    let right = points.iter().position(|p| p.n >= n).unwrap_or(points.len() - 1);
+    let Some(left) = right.checked_sub(1).and_then(|i| points.get(i)) else {
+        return last.time.as_s();
+    };
+    let right = points.get(right).unwrap_or(last);
+    let slope = (right.time.as_s() - left.time.as_s()) / f64::from(right.n - left.n);
+    (left.time.as_s() + slope * f64::from(n - left.n)).max(0.0)
+}
+
+/// Requests per second of a queue that never empties; `None` where there is no limit.
+pub(crate) fn capacity_per_s(server: &Server, policy: &Policy) -> Option<f64> {
+    let instances = f64::from(server.instances);
+    let cap = policy.cap().unwrap_or(1 << 20);
+    let seconds = cost_s(&server.cost, cap);
+    (seconds > 0.0).then(|| instances * f64::from(cap) / seconds)
+}
+
+/// What is offered, as far as it can be said without simulating.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Mean arrivals per second.
+    pub(crate) mean_per_s: Option<f64>,
+    /// Arrivals per second while it is busiest, and the largest CV of gaps; `None` for traces.
+    peak: Option<(f64, f64)>,
+    /// Clients, if every source is a closed loop.
+    pub(crate) clients: Option<u64>,
+    /// Measured requests of a cell, if the scenario fixes its length.
+    pub(crate) requests: Option<f64>,
+}
+
+impl Load {
+    /// Of a scenario.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let mut clients = Some(0u64);
+        let mut peak = Some((0.0f64, 1.0f64));
+        for source in &scenario.arrivals {
+            clients = match (&source.process, clients) {
+                (Process::ClosedLoop(p), Some(n)) => Some(n + u64::from(p.clients)),
+                _ => None,
+            };
+            let one = match &source.process {
+                Process::Poisson(p) => Some((p.rate.per_s(), 1.0)),
+                Process::Deterministic(p) => Some((p.rate.per_s(), 1.0)),
+                Process::Gamma(p) => Some((p.rate.per_s(), p.cv)),
+                Process::Mmpp(p) => p.law().ok().map(|l| (busiest(l.rates_per_s), 1.0)),
+                Process::OnOff(p) => p.law().ok().map(|l| (busiest(l.rates_per_s), 1.0)),
+                Process::ClosedLoop(_) | Process::Trace(_) => None,
+            };
+            peak = match (peak, one) {
+                (Some((sum, cv)), Some((rate, own))) => Some((sum + rate, cv.max(own))),
+                _ => None,
+            };
+        }
+        let mean_per_s = scenario.total_rate_per_s();
+        let run = &scenario.run;
+        let traced: Option<Vec<f64>> = scenario
+            .arrivals
+            .iter()
+            .map(|s| s.trace.as_ref().map(|t| t.arrivals.len() as f64))
+            .collect();
+        let requests = match (run.requests, run.duration, mean_per_s, traced) {
+            (Some(n), ..) => Some(n as f64),
+            (None, None, _, Some(traces)) => Some(traces.iter().sum()),
+            (None, Some(time), Some(rate), None) => {
+                Some(time.as_s() * rate * f64::from(run.replications))
+            }
+            _ => None,
+        };
+        Self { mean_per_s, peak, clients, requests }
+    }
+
+    /// How many requests come together while an instance waits and works, and the most that can
+    /// reasonably be.
+    pub(crate) fn batch(&self, server: &Server, wait: Nanos) -> Option<(f64, f64)> {
+        let (rate, cv) = self.peak?;
+        let mut n: f64 = 1.0;
+        for _ in 0..100 {
+            let busy = cost_s(&server.cost, whole(n)) / f64::from(server.instances);
+            n = (rate * (wait.as_s() + busy)).min(1e6);
+        }
+        Some((n, n + 4.0 * cv * n.sqrt() + 1.0))
+    }
+}
+
+fn busiest(rates: [f64; 2]) -> f64 {
+    rates[0].max(rates[1])
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
+fn whole(n: f64) -> u32 {
+    n.ceil() as u32
+}
+
+/// Whether think times are random.
+pub(crate) fn thinks_randomly(think: &Think) -> bool {
+    matches!(think, Think::Law(ThinkLaw { kind: ThinkKind::Exponential, .. }))
+}
+
+/// A rate as people write it: `1,333/s`, `117.6/s`.
+pub(crate) fn people_rate(per_s: f64) -> String {
+    if per_s >= 1000.0 {
+        let whole = format!("{per_s:.0}");
+        let (head, tail) = whole.split_at(whole.len() % 3);
+        let mut groups: Vec<&str> = if head.is_empty() { Vec::new() } else { vec![head] };
+        groups.extend(tail.as_bytes().chunks(3).filter_map(|c| std::str::from_utf8(c).ok()));
+        return format!("{}/s", groups.join(","));
+    }
+    format!("{}/s", short(per_s))
+}
+
+/// Milliseconds as people write them.
+pub(crate) fn people_time(ms: f64) -> String {
+    if ms >= 1000.0 { format!("{}s", short(ms / 1e3)) } else { format!("{}ms", short(ms)) }
+}
+
+fn short(x: f64) -> f64 {
+    let scale = if x >= 100.0 { 10.0 } else { 100.0 };
+    (x * scale).round() / scale
+}
