@@ -21,11 +21,8 @@ fn parse_trace(replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
     let text = String::from_utf8(bytes).unwrap();
     let mut arrivals = vec![Nanos::ZERO, Nanos(1_000_000_000)];
     if replay.columns.is_some() {
-        arrivals = text
-            .lines()
-            .skip(1)
-            .map(|l| Nanos::from_ms(l.trim().parse().unwrap()))
-            .collect();
+        arrivals =
+            text.lines().skip(1).map(|l| Nanos::from_ms(l.trim().parse().unwrap())).collect();
     }
     Ok(Trace { arrivals, ..Trace::default() })
 }
@@ -111,8 +108,15 @@ fn the_starter_is_true_where_it_is_commented_out() {
         let plain = key.chars().all(|c| c.is_ascii_lowercase() || "_.\"".contains(c));
         (code.starts_with('[') || (plain && code.contains(" = "))).then(|| code.to_owned())
     };
-    let skip = ["kind = \"gamma\"", "kind = \"mmpp\"", "kind = \"closed-loop\"", "kind = \"trace\"",
-        "cost = ", "requests", "duration"];
+    let skip = [
+        "kind = \"gamma\"",
+        "kind = \"mmpp\"",
+        "kind = \"closed-loop\"",
+        "kind = \"trace\"",
+        "cost = ",
+        "requests",
+        "duration",
+    ];
     let text: String = starter()
         .lines()
         .map(|line| match on(line) {
@@ -176,11 +180,26 @@ fn doubtful_scenarios_are_named() {
 fn bad_sets_are_refused_in_words() {
     let mut out = String::new();
     for set in [
-        "dynamic.max_wait", "dynamic.max_wait=5", "dynamic.max_wiat=5ms", "dynamo.max_wait=5ms",
-        "dynamic=5ms", "policy.dynamic.max_wait=5ms", "dynamic.max_batch_size=0",
-        "dynamic.max_batch_size=lots", "run.precison=1%", "arrivals.rate=900", "arrivals.web.rate=9/s",
-        "server.cost.fixd=8ms", "server.instances.count=2", "speed=5", "=", "", "dynamic..max_wait=1ms",
-        "server.cost={kind=\"affine\",fixed=\"8ms\"}", "arrivals.kind=hawkes", "threshold.expr=x",
+        "dynamic.max_wait",
+        "dynamic.max_wait=5",
+        "dynamic.max_wiat=5ms",
+        "dynamo.max_wait=5ms",
+        "dynamic=5ms",
+        "policy.dynamic.max_wait=5ms",
+        "dynamic.max_batch_size=0",
+        "dynamic.max_batch_size=lots",
+        "run.precison=1%",
+        "arrivals.rate=900",
+        "arrivals.web.rate=9/s",
+        "server.cost.fixd=8ms",
+        "server.instances.count=2",
+        "speed=5",
+        "=",
+        "",
+        "dynamic..max_wait=1ms",
+        "server.cost={kind=\"affine\",fixed=\"8ms\"}",
+        "arrivals.kind=hawkes",
+        "threshold.expr=x",
     ] {
         let words = quickstart(&[set]).expect_err(set);
         out.push_str(&format!("$ --set '{set}'\n{words}\n"));
@@ -199,7 +218,10 @@ fn sets_change_what_they_say() {
     assert_eq!(quickstart(&["run.replications=3"]).unwrap().run.replications, 3);
     let jitter = quickstart(&["server.jitter={kind=\"lognormal\",cv=0.1}"]).unwrap();
     assert_eq!(jitter.servers[0].jitter.kind(), "lognormal");
-    assert_eq!(quickstart(&["server.jitter=exponential"]).unwrap().servers[0].jitter.kind(), "exponential");
+    assert_eq!(
+        quickstart(&["server.jitter=exponential"]).unwrap().servers[0].jitter.kind(),
+        "exponential"
+    );
     let rate = quickstart(&["arrivals.rate=1.2k/s"]).unwrap();
     assert_eq!(rate.total_rate_per_s(), Some(1200.0));
     assert_eq!(rate, base.with_total_rate(1200.0).unwrap());
@@ -232,11 +254,23 @@ fn axes_expand() {
     for (text, wanted) in [
         ("\"dynamic.max_wait\" = { values = [\"1ms\", \"2500us\"] }", vec!["1ms", "2500us"]),
         ("\"dynamic.max_wait\" = [\"1ms\"]", vec!["1ms"]),
-        ("dynamic.max_wait = { from = \"0ms\", to = \"1ms\", step = \"500us\" }", vec!["0ms", "500us", "1ms"]),
-        ("\"arrivals.rate\" = { from = \"100/s\", to = \"400/s\", points = 4 }", vec!["100/s", "200/s", "300/s", "400/s"]),
-        ("\"dynamic.max_batch_size\" = { from = 1, to = 64, points = 4 }", vec!["1", "22", "43", "64"]),
+        (
+            "dynamic.max_wait = { from = \"0ms\", to = \"1ms\", step = \"500us\" }",
+            vec!["0ms", "500us", "1ms"],
+        ),
+        (
+            "\"arrivals.rate\" = { from = \"100/s\", to = \"400/s\", points = 4 }",
+            vec!["100/s", "200/s", "300/s", "400/s"],
+        ),
+        (
+            "\"dynamic.max_batch_size\" = { from = 1, to = 64, points = 4 }",
+            vec!["1", "22", "43", "64"],
+        ),
         ("\"dynamic.max_batch_size\" = { from = 8, to = 32, step = 12 }", vec!["8", "20", "32"]),
-        ("\"run.precision\" = { from = \"1%\", to = \"2%\", step = \"0.5%\" }", vec!["1%", "1.5%", "2%"]),
+        (
+            "\"run.precision\" = { from = \"1%\", to = \"2%\", step = \"0.5%\" }",
+            vec!["1%", "1.5%", "2%"],
+        ),
     ] {
         assert_eq!(axis(text), wanted, "{text}");
     }
@@ -245,9 +279,8 @@ fn axes_expand() {
 #[test]
 fn cells_of_a_sweep_are_scenarios() {
     let loaded = read(Path::new("scenarios/heatmap.toml"), &[]).unwrap();
-    let cell = loaded
-        .cell(&[("dynamic.max_wait", "4ms"), ("dynamic.max_batch_size", "64")])
-        .unwrap();
+    let cell =
+        loaded.cell(&[("dynamic.max_wait", "4ms"), ("dynamic.max_batch_size", "64")]).unwrap();
     assert!(cell.sweep.is_empty());
     let written = cell.to_value();
     assert_eq!(written.pointer("/policy/0/max_wait"), Some(&Value::from("4ms")));
@@ -350,8 +383,20 @@ fn the_schema_refuses_unknown_keys() {
     let mut seen = 0;
     for path in files_in("tests/data/bad/scenario") {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let judged = ["unknown-k", "not-yet-h", "not-yet-v", "not-yet-tu", "not-yet-re", "not-yet-ro",
-            "missing-k", "bare-", "rate-w", "wrong-t", "yaml-unk", "json-unk"];
+        let judged = [
+            "unknown-k",
+            "not-yet-h",
+            "not-yet-v",
+            "not-yet-tu",
+            "not-yet-re",
+            "not-yet-ro",
+            "missing-k",
+            "bare-",
+            "rate-w",
+            "wrong-t",
+            "yaml-unk",
+            "json-unk",
+        ];
         if judged.iter().any(|j| name.starts_with(j)) {
             seen += 1;
             assert!(!validator.is_valid(&as_json(&path)), "{name} is valid");

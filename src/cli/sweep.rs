@@ -150,12 +150,7 @@ struct Journal {
 impl Journal {
     /// Opens the journal of this sweep. One of another scenario, seed, precision or build is
     /// started over.
-    fn open(
-        folder: &Path,
-        heading: &Heading,
-        cells: usize,
-        fresh: bool,
-    ) -> Result<Self, Failure> {
+    fn open(folder: &Path, heading: &Heading, cells: usize, fresh: bool) -> Result<Self, Failure> {
         let path = folder.join(JOURNAL);
         let done = if fresh { None } else { Self::read(&path, heading, cells) };
         let done = done.unwrap_or_default();
@@ -165,7 +160,8 @@ impl Journal {
             text += &line(entry)?;
         }
         files::write(&path, text.as_bytes())?;
-        let file = OpenOptions::new().append(true).open(&path).context("cannot open the journal")?;
+        let file =
+            OpenOptions::new().append(true).open(&path).context("cannot open the journal")?;
         Ok(Self { folder: folder.to_path_buf(), done, file: Mutex::new(file) })
     }
 

@@ -1,9 +1,9 @@
 //! `batchsim trace`.
 
+use super::Done;
 use super::args::{Common, InspectArgs, TraceArgs, TraceVerb};
 use super::exit::{Code, Failure};
 use super::show::{self, say};
-use super::Done;
 use crate::arrivals::{Columns, Replay};
 use crate::interop::trace;
 use crate::report::{Format, Grid};
@@ -76,10 +76,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         return Err(Failure::Other(anyhow!("{} is a folder, not a file", path.display())));
     }
     match std::fs::read(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::usage(
-            format!("there is no file {}", path.display()),
-            "check the path",
-        )),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::usage(format!("there is no file {}", path.display()), "check the path"))
+        }
         other => Ok(other.with_context(place)?),
     }
 }

@@ -382,7 +382,8 @@ impl Checker<'_> {
             && !self.swept("arrivals")
             && most < f64::from(target)
         {
-            let key = if dynamic.min_batch_size.is_some() { "min_batch_size" } else { "max_batch_size" };
+            let key =
+                if dynamic.min_batch_size.is_some() { "min_batch_size" } else { "max_batch_size" };
             let what = format!(
                 "{key} {target} is out of reach at this load: about {} requests come together",
                 expected.round().max(1.0)

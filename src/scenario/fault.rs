@@ -91,10 +91,7 @@ impl Fault {
     fn unknown_key(view: &View<'_>, key: &str, expected: &[&str], span: Span) -> Self {
         let mut valid: Vec<&str> = expected.to_vec();
         valid.extend(view.skip);
-        Self::new(
-            unknown_key(view.table, view.kind, key, &valid, view.node, span),
-            Lacks::Nothing,
-        )
+        Self::new(unknown_key(view.table, view.kind, key, &valid, view.node, span), Lacks::Nothing)
     }
 
     /// A table that needs a `kind` has none.
@@ -126,10 +123,7 @@ impl Fault {
                 span,
                 format!("`{written}` {plural} are not known to this version yet"),
             )
-            .help(format!(
-                "this version knows {}",
-                known::listed(variants, "and")
-            ));
+            .help(format!("this version knows {}", known::listed(variants, "and")));
             return Self::new(problem, Lacks::Nothing);
         }
         let what = match (family, key) {
@@ -150,10 +144,7 @@ impl Fault {
     /// A list with more items than its type takes.
     pub(crate) fn too_many(len: usize, wanted: usize) -> Self {
         let message = format!("must be a list of {wanted}, it has {len}");
-        Self::new(
-            Problem::new(WRONG_TYPE, Span::NONE, message),
-            Lacks::Subject,
-        )
+        Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Subject)
     }
 }
 
@@ -167,20 +158,12 @@ pub(crate) fn unknown_key(
     span: Span,
 ) -> Problem {
     if known::later_keys(table).contains(&key) {
-        return Problem::new(
-            NOT_YET,
-            span,
-            format!("`{key}` is not known to this version yet"),
-        )
-        .help("leave it out, or use a version that has it");
+        return Problem::new(NOT_YET, span, format!("`{key}` is not known to this version yet"))
+            .help("leave it out, or use a version that has it");
     }
     let whose = kind.map(|kind| format!(" of `{kind}`")).unwrap_or_default();
     let mut problem = Problem::new(UNKNOWN_KEY, span, format!("unknown key `{key}`{whose}"));
-    let free: Vec<&str> = valid
-        .iter()
-        .copied()
-        .filter(|v| node.get(v).is_none())
-        .collect();
+    let free: Vec<&str> = valid.iter().copied().filter(|v| node.get(v).is_none()).collect();
     if let Some(near) = known::closest(key, &free) {
         problem = problem.label(format!("did you mean `{near}`?"));
     }
@@ -228,9 +211,7 @@ fn type_help(found: Unexpected<'_>, expected: &str) -> Option<String> {
     match found {
         Unexpected::Str(text) if expected.contains("number") => {
             let number: f64 = text.trim().parse().ok()?;
-            number
-                .is_finite()
-                .then(|| format!("write {} without quotes", text.trim()))
+            number.is_finite().then(|| format!("write {} without quotes", text.trim()))
         }
         Unexpected::Float(x) if expected.contains("whole number") && x.fract() == 0.0 => {
             Some(format!("write {x}"))
@@ -248,10 +229,9 @@ impl Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         let message = message.to_string();
         match message.split_once(HELP_MARK) {
-            Some((what, help)) => Self::new(
-                Problem::new(BAD_QUANTITY, Span::NONE, what).help(help),
-                Lacks::Prefix,
-            ),
+            Some((what, help)) => {
+                Self::new(Problem::new(BAD_QUANTITY, Span::NONE, what).help(help), Lacks::Prefix)
+            }
             None => Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Prefix),
         }
     }
@@ -270,10 +250,7 @@ impl Error for Fault {
 
     fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
         let message = format!("must be {}, it has {len}", expected_words(expected));
-        Self::new(
-            Problem::new(WRONG_TYPE, Span::NONE, message),
-            Lacks::Subject,
-        )
+        Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Subject)
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {

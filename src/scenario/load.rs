@@ -53,15 +53,7 @@ pub fn load(
     let stem = source.stem.clone();
     let read = resolve(&tree, &stem, total, Some(files), &mut cache, &mut texts);
     let (scenario, axes) = read.map_err(|p| diagnose(&texts, p))?;
-    let mut loaded = Loaded {
-        scenario,
-        warnings: Vec::new(),
-        tree,
-        stem,
-        texts,
-        cache,
-        total,
-    };
+    let mut loaded = Loaded { scenario, warnings: Vec::new(), tree, stem, texts, cache, total };
     loaded.check_axes(&axes, files)?;
     let warnings = check::warnings(&loaded.scenario, &loaded.tree);
     loaded.warnings = diagnose(&loaded.texts, warnings);
@@ -84,12 +76,7 @@ fn resolve(
     cache: &mut Cache,
     texts: &mut Texts,
 ) -> Result<Resolved, Vec<Problem>> {
-    let mut resolver = Resolver {
-        files,
-        cache,
-        texts,
-        problems: Vec::new(),
-    };
+    let mut resolver = Resolver { files, cache, texts, problems: Vec::new() };
     let Some((mut scenario, axes)) = resolver.read(tree, stem) else {
         return Err(resolver.problems);
     };
@@ -120,11 +107,8 @@ impl Loaded {
     pub fn cell(&self, coords: &[(&str, &str)]) -> Result<Scenario, Vec<Diagnostic>> {
         let mut cache = self.cache.clone();
         let mut texts = self.texts.clone();
-        let edits = coords
-            .iter()
-            .map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
-        self.point(edits, None, &mut cache, &mut texts)
-            .map_err(|p| diagnose(&texts, p))
+        let edits = coords.iter().map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
+        self.point(edits, None, &mut cache, &mut texts).map_err(|p| diagnose(&texts, p))
     }
 
     fn point<'e>(
@@ -156,11 +140,7 @@ impl Loaded {
         for (i, axis) in axes.iter().enumerate() {
             for varied in &axis.values {
                 let edits = axes.iter().enumerate().filter_map(|(j, other)| {
-                    let (text, span) = if i == j {
-                        varied
-                    } else {
-                        other.values.first()?
-                    };
+                    let (text, span) = if i == j { varied } else { other.values.first()? };
                     Some((other.path.as_str(), other.path_span, text.as_str(), *span))
                 });
                 if let Err(found) = self.point(edits, Some(files), &mut cache, &mut texts) {
@@ -171,11 +151,7 @@ impl Loaded {
         }
         self.cache = cache;
         self.texts = texts;
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(diagnose(&self.texts, problems))
-        }
+        if problems.is_empty() { Ok(()) } else { Err(diagnose(&self.texts, problems)) }
     }
 }
 
@@ -184,9 +160,6 @@ fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span)) -> Pro
     if !problem.span.is_some() {
         problem.span = value.1;
     }
-    problem.help.push(format!(
-        "this is `{}` = {} of the sweep",
-        axis.path, value.0
-    ));
+    problem.help.push(format!("this is `{}` = {} of the sweep", axis.path, value.0));
     problem
 }

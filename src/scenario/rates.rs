@@ -50,9 +50,7 @@ impl Scenario {
                 Process::Poisson(p) => scale(&mut p.rate),
                 Process::Deterministic(p) => scale(&mut p.rate),
                 Process::Gamma(p) => scale(&mut p.rate),
-                Process::Mmpp(Mmpp {
-                    rates, rate, idc, ..
-                }) => {
+                Process::Mmpp(Mmpp { rates, rate, idc, .. }) => {
                     rates.iter_mut().flatten().for_each(scale);
                     rate.iter_mut().for_each(scale);
                     idc.iter_mut().for_each(|i| *i = 1.0 + (*i - 1.0) * factor);
@@ -64,12 +62,7 @@ impl Scenario {
                 Process::ClosedLoop(_) => {}
                 Process::Trace(p) => match &mut p.scale {
                     Some(scale) => scale.factor *= factor,
-                    None => {
-                        p.scale = Some(TimeScale {
-                            mode: TimeScaleMode::Time,
-                            factor,
-                        })
-                    }
+                    None => p.scale = Some(TimeScale { mode: TimeScaleMode::Time, factor }),
                 },
             }
         }

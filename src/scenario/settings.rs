@@ -44,46 +44,25 @@ impl Resolver<'_> {
 
     fn check_run(&mut self, node: &Node, run: &Run) {
         let mut bad = |code, key, what: String, help: &str| {
-            self.problems
-                .push(Problem::new(code, place(node, key), what).help(help));
+            self.problems.push(Problem::new(code, place(node, key), what).help(help));
         };
         if !(0.0001..=0.5).contains(&run.precision) {
-            let what = format!(
-                "a precision lies between 0.01% and 50%, not {}%",
-                run.precision * 1e2
-            );
+            let what =
+                format!("a precision lies between 0.01% and 50%, not {}%", run.precision * 1e2);
             bad(BAD_PARAM, "precision", what, "write precision = \"1%\"");
         }
         if !(1..=10_000).contains(&run.replications) {
-            let what = format!(
-                "replications lie between 1 and 10,000, not {}",
-                run.replications
-            );
-            bad(
-                BAD_PARAM,
-                "replications",
-                what,
-                "20 is the default; 2 or more give intervals",
-            );
+            let what = format!("replications lie between 1 and 10,000, not {}", run.replications);
+            bad(BAD_PARAM, "replications", what, "20 is the default; 2 or more give intervals");
         }
         if run.duration == Some(Nanos::ZERO) {
             let help = "write a positive duration, as in \"10min\"";
-            bad(
-                BAD_PARAM,
-                "duration",
-                "a run that takes no time has no requests".into(),
-                help,
-            );
+            bad(BAD_PARAM, "duration", "a run that takes no time has no requests".into(), help);
         }
         if run.requests.is_some() && run.duration.is_some() {
             let help = "`requests` counts the measured requests of a cell, `duration` is the \
                         simulated time of each replication";
-            bad(
-                CONFLICT,
-                "duration",
-                "give either `requests` or `duration`".into(),
-                help,
-            );
+            bad(CONFLICT, "duration", "give either `requests` or `duration`".into(), help);
         }
         if run.precision_given && (run.requests.is_some() || run.duration.is_some()) {
             let what = "a precision is sought only where the length is free".to_owned();
@@ -95,38 +74,18 @@ impl Resolver<'_> {
         {
             let n = run.replications;
             let what = format!("{requests} requests cannot be shared by {n} replications");
-            bad(
-                CONFLICT,
-                "requests",
-                what,
-                "write more requests, or fewer replications",
-            );
+            bad(CONFLICT, "requests", what, "write more requests, or fewer replications");
         }
         if run.max_requests == Some(0) {
-            bad(
-                BAD_PARAM,
-                "max_requests",
-                "`max_requests` is 0".into(),
-                "leave it out for no cap",
-            );
+            bad(BAD_PARAM, "max_requests", "`max_requests` is 0".into(), "leave it out for no cap");
         }
         if run.max_requests.is_some() && (run.requests.is_some() || run.duration.is_some()) {
             let what = "`max_requests` bounds the search for a precision".to_owned();
-            bad(
-                CONFLICT,
-                "max_requests",
-                what,
-                "leave it out: the length is fixed already",
-            );
+            bad(CONFLICT, "max_requests", what, "leave it out: the length is fixed already");
         }
         if run.end == End::Cut && run.duration.is_none() {
             let what = "`end = \"cut\"` needs a `duration` to cut at".to_owned();
-            bad(
-                CONFLICT,
-                "end",
-                what,
-                "add duration = \"10s\", or leave `end` out",
-            );
+            bad(CONFLICT, "end", what, "add duration = \"10s\", or leave `end` out");
         }
         if run.exact_latencies && run.requests.is_some_and(|n| n > MAX_EXACT) {
             let what = "at most 10,000,000 latencies can be kept".to_owned();
@@ -139,12 +98,7 @@ impl Resolver<'_> {
             && duration > Nanos::ZERO
         {
             let what = format!("the warm-up of {warmup} leaves nothing of {duration}");
-            bad(
-                CONFLICT,
-                "warmup",
-                what,
-                "shorten the warm-up or lengthen the run",
-            );
+            bad(CONFLICT, "warmup", what, "shorten the warm-up or lengthen the run");
         }
     }
 
@@ -152,8 +106,7 @@ impl Resolver<'_> {
         let node = root.get("curve")?;
         let table: CurveTable = self.taken(View::of("curve", node).read())?;
         let mut bad = |code, key, what: &str, help: &str| {
-            self.problems
-                .push(Problem::new(code, place(node, key), what).help(help));
+            self.problems.push(Problem::new(code, place(node, key), what).help(help));
         };
         if table.loads.is_some() && table.rates.is_some() {
             let help = "loads are shares of each policy's own capacity, rates are common to all";
@@ -163,20 +116,10 @@ impl Resolver<'_> {
             l.is_empty() || l.iter().any(|x| !(0.0..=2.0).contains(x) || *x == 0.0)
         }) {
             let what = "loads lie above 0 and at most 2";
-            bad(
-                BAD_PARAM,
-                "loads",
-                what,
-                "write shares of capacity, as in [0.1, 0.5, 0.9]",
-            );
+            bad(BAD_PARAM, "loads", what, "write shares of capacity, as in [0.1, 0.5, 0.9]");
         }
         if table.rates.as_ref().is_some_and(Vec::is_empty) {
-            bad(
-                BAD_PARAM,
-                "rates",
-                "a curve needs points",
-                "write rates such as [\"100/s\"]",
-            );
+            bad(BAD_PARAM, "rates", "a curve needs points", "write rates such as [\"100/s\"]");
         }
         let precision = table.precision.map_or(CURVE_PRECISION, |p| p.get());
         if !(0.0001..=0.5).contains(&precision) {
@@ -195,12 +138,7 @@ impl Resolver<'_> {
         let Some(node) = root.get("client") else {
             return Client::default();
         };
-        let table: ClientTable = self
-            .taken(View::of("client", node).read())
-            .unwrap_or_default();
-        Client {
-            before: table.before,
-            after: table.after,
-        }
+        let table: ClientTable = self.taken(View::of("client", node).read()).unwrap_or_default();
+        Client { before: table.before, after: table.after }
     }
 }

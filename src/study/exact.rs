@@ -1,12 +1,13 @@
 //! `exact`: the same policies solved numerically instead of simulated.
 
 use super::control::Control;
+use super::measure::chart_quantiles;
 use super::run::{outcome_frame, policy_info};
 use super::verdict::applicable;
 use crate::arrivals::Process;
 use crate::exact::{self, Input, Rule, Solution};
 use crate::outcome::{
-    Attainment, BatchSize, Cell, CdfFile, HalfWidths, Judgement, Latency, Method, Outcome,
+    Attainment, BatchSize, CdfFile, Cell, HalfWidths, Judgement, Latency, Method, Outcome,
     Requests, SizeCount, Verdict,
 };
 use crate::policy::{Anchor, Policy};
@@ -191,9 +192,7 @@ fn verdict(t: &Threshold, s: &Solution, outside: f64) -> Verdict {
 }
 
 fn cdf(label: &str, s: &Solution, outside: f64) -> CdfFile {
-    let body = (0..50).map(|i| f64::from(i) / 100.0);
-    let tail = (0..=235).map(|i| 1.0 - 10f64.powf(-(0.301_03 + f64::from(i) * 0.02)));
-    let quantiles: Vec<f64> = body.chain(tail).filter(|q| *q <= 0.99999).collect();
+    let quantiles: Vec<f64> = chart_quantiles().collect();
     CdfFile {
         label: label.to_owned(),
         latency_ms: quantiles.iter().map(|q| s.quantile_ms(q.max(1e-9)) + outside).collect(),

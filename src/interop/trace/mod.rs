@@ -13,8 +13,8 @@ mod suggest;
 mod table;
 mod when;
 
-use crate::scenario::TraceProblem;
 use crate::arrivals::{Columns, Replay, Trace};
+use crate::scenario::TraceProblem;
 use crate::stats::burstiness;
 use std::fmt;
 
