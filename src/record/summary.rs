@@ -294,7 +294,7 @@ impl<L: LatencyStore> Summary<L> {
         self.latency.add_all(latencies);
         self.wait.add_all(waits);
         for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
-            *within += latencies.iter().map(|l| u64::from(l <= limit)).sum::<u64>();
+            *within += n as u64 - late(latencies, *limit);
         }
         self.held.latency_ns.copy_within(HELD.., 0);
         self.held.wait_ns.copy_within(HELD.., 0);
@@ -418,13 +418,26 @@ impl<L: LatencyStore> Recorder for Summary<L> {
     }
 }
 
+/// Above this a time is treated with care: a block of smaller ones can be added and compared
+/// without a thought of overflow.
+const LONG_NS: u64 = 1 << 52;
+
 /// The sum of at most [`HELD`] times.
 #[inline(always)]
 fn sum(times_ns: &[u64]) -> u128 {
-    // 32 bits at a time, so that no sum of a block overflows.
-    let low = times_ns.iter().map(|t| t & 0xffff_ffff).sum::<u64>();
-    let high = times_ns.iter().map(|t| t >> 32).sum::<u64>();
-    (u128::from(high) << 32) + u128::from(low)
+    let (all, sum) =
+        times_ns.iter().fold((0, 0u64), |(all, sum), t| (all | t, sum.wrapping_add(*t)));
+    if all < LONG_NS { u128::from(sum) } else { times_ns.iter().map(|&t| u128::from(t)).sum() }
+}
+
+/// How many times exceed a limit.
+#[inline(always)]
+fn late(times_ns: &[u64], limit_ns: u64) -> u64 {
+    // The sign of the difference: vectors of the plainest x86-64 can shift but not compare.
+    let (all, late) = times_ns
+        .iter()
+        .fold((limit_ns, 0), |(all, late), t| (all | t, late + (limit_ns.wrapping_sub(*t) >> 63)));
+    if all >> 63 == 0 { late } else { times_ns.iter().map(|t| u64::from(*t > limit_ns)).sum() }
 }
 
 /// Adds `b` to `a` element by element, lengthening `a` where needed.
