@@ -64,7 +64,7 @@ impl<const BITS: u32> Histogram<BITS> {
     }
 
     /// Counts many values, faster than one by one.
-    #[inline(always)]
+    #[inline]
     pub fn add_all(&mut self, values: &[u64]) {
         let (chunks, rest) = values.as_chunks::<CHUNK>();
         for chunk in chunks {

@@ -284,21 +284,37 @@ impl<L: LatencyStore> Summary<L> {
         }
     }
 
-    /// Counts a full block of what is held, or all of it when there is less.
+    /// Counts a full block of what is held.
     #[inline(never)]
     fn count(&mut self) {
-        let n = self.held.len.min(HELD);
+        let held = &mut self.held;
+        if let (Some(latencies), Some(waits)) =
+            (held.latency_ns.first_chunk::<HELD>(), held.wait_ns.first_chunk::<HELD>())
+        {
+            self.latency_sum_ns += sum(latencies);
+            self.wait_sum_ns += sum(waits);
+            self.latency.add_all(latencies);
+            self.wait.add_all(waits);
+            for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
+                *within += HELD as u64 - late(latencies, *limit);
+            }
+        }
+        held.latency_ns.copy_within(HELD.., 0);
+        held.wait_ns.copy_within(HELD.., 0);
+        held.len -= HELD;
+    }
+
+    /// Counts what is held, less than a block.
+    fn count_rest(&mut self) {
+        let n = std::mem::take(&mut self.held.len);
         let (latencies, waits) = (&self.held.latency_ns[..n], &self.held.wait_ns[..n]);
         self.latency_sum_ns += sum(latencies);
         self.wait_sum_ns += sum(waits);
-        self.latency.add_all(latencies);
-        self.wait.add_all(waits);
+        latencies.iter().for_each(|&latency| self.latency.add(latency));
+        waits.iter().for_each(|&wait| self.wait.add(wait));
         for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
             *within += n as u64 - late(latencies, *limit);
         }
-        self.held.latency_ns.copy_within(HELD.., 0);
-        self.held.wait_ns.copy_within(HELD.., 0);
-        self.held.len -= n;
     }
 
     fn class_members(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8]) {
@@ -411,9 +427,7 @@ impl<L: LatencyStore> Recorder for Summary<L> {
     }
 
     fn ended(&mut self, at_ns: u64) {
-        while self.held.len > 0 {
-            self.count();
-        }
+        self.count_rest();
         self.whole_ns = at_ns.saturating_sub(self.plan.measure_from_ns);
     }
 }
