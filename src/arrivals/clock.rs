@@ -33,6 +33,29 @@ impl Clock {
         self.ns
     }
 
+    /// Writes the times after each of these gaps, `mean_ns` times a unit each.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    pub(super) fn sum(&mut self, units: &[f64], mean_ns: f64, times: &mut [u64]) {
+        const SHORT_NS: f64 = (1u64 << 31) as f64;
+        let scale = mean_ns * UNITS_PER_NS;
+        let longest = units.iter().fold(0.0, |max, &unit| if unit > max { unit } else { max });
+        if longest * mean_ns >= SHORT_NS || self.ns > u64::MAX / 2 {
+            for (time, unit) in times.iter_mut().zip(units) {
+                *time = self.advance(unit * mean_ns);
+            }
+            return;
+        }
+        let Self { mut ns, mut fraction } = *self;
+        for (time, unit) in times.iter_mut().zip(units) {
+            fraction += (unit * scale) as i64 as u64;
+            ns += fraction >> 32;
+            fraction &= 0xffff_ffff;
+            *time = ns;
+        }
+        *self = Self { ns, fraction };
+    }
+
     /// Advances by a gap of 2^31 ns or more, or near the end of time.
     #[cold]
     #[inline(never)]

@@ -78,13 +78,12 @@ impl<const BITS: u32> Histogram<BITS> {
     fn add_chunk(&mut self, values: &[u64; CHUNK]) {
         const MAGIC: f64 = EXACT as f64;
         let base = (self.base + (BIAS << BITS)) as u64;
-        let mut places = [0; CHUNK];
-        let mut all = 0;
-        for (place, value) in places.iter_mut().zip(values) {
-            let float = f64::from_bits(value.wrapping_add(*value) | MAGIC.to_bits() | 1) - MAGIC;
-            *place = (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS)).wrapping_sub(base);
-            all |= value;
-        }
+        let all = values.iter().fold(0, |all, value| all | value);
+        let places: [u64; CHUNK] = std::array::from_fn(|i| {
+            let odd = values[i].wrapping_add(values[i]) | MAGIC.to_bits() | 1;
+            let float = f64::from_bits(odd) - MAGIC;
+            (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS)).wrapping_sub(base)
+        });
         if all >= EXACT / 2 {
             return self.add_rest(values);
         }
