@@ -147,6 +147,9 @@ const HELD: usize = 256;
 /// Requests put by at once.
 const WIDE: usize = 32;
 
+/// Requests put by one by one.
+const FEW: usize = 4;
+
 /// Completed requests that are not counted yet. They are put by in a fixed width, whatever their
 /// number, and the next ones overwrite the surplus: a loop as long as the batch would be one more
 /// branch that no processor foresees.
@@ -164,6 +167,13 @@ impl Default for Held {
 }
 
 impl Held {
+    #[inline(always)]
+    fn put_one(&mut self, arrival: u64, start_ns: u64, answered_ns: u64) {
+        self.latency_ns[self.len] = answered_ns - arrival;
+        self.wait_ns[self.len] = start_ns - arrival;
+        self.len += 1;
+    }
+
     /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
     // Not inlined: only as arguments are the two known not to overlap, which vectors need.
     #[inline(never)]
@@ -264,6 +274,15 @@ impl<L: LatencyStore> Summary<L> {
             self.wait_max_ns = self.wait_max_ns.max(start_ns - oldest);
         }
         self.counts.completed += n as u64;
+        if n <= FEW {
+            for arrival in &arrivals[..n] {
+                self.held.put_one(*arrival, start_ns, answered_ns);
+                if self.held.len >= HELD {
+                    self.count();
+                }
+            }
+            return;
+        }
         let (chunks, rest) = arrivals.as_chunks::<WIDE>();
         let mut left = n;
         for chunk in chunks {
