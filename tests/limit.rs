@@ -1,7 +1,7 @@
 //! The limit loop of the benches does the whole job: it agrees with the engines bin by bin.
 
 #[path = "../benches/jobs/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a module of benches")]
+#[allow(clippy::expect_used, dead_code, unreachable_pub, reason = "a module of benches")]
 mod jobs;
 #[path = "../benches/limit/mod.rs"]
 #[allow(unreachable_pub, reason = "a module of benches")]

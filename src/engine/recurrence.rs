@@ -97,11 +97,35 @@ impl Window {
 struct Run<'a, R> {
     law: Law,
     window: Window,
-    /// When each instance is free.
-    free_ns: Vec<u64>,
     cut_ns: Option<u64>,
     told_last: bool,
     recorder: &'a mut R,
+}
+
+/// When each instance is free, and which is first, the lowest number among equals.
+struct Free {
+    /// A copy that stays in a register: each batch waits for it.
+    earliest_ns: u64,
+    slot: usize,
+    all_ns: Vec<u64>,
+}
+
+impl Free {
+    /// The instance that was free first starts a batch.
+    #[inline(always)]
+    fn busy_until(&mut self, done_ns: u64) {
+        if self.all_ns.len() == 1 {
+            self.earliest_ns = done_ns;
+            return;
+        }
+        self.all_ns[self.slot] = done_ns;
+        (self.earliest_ns, self.slot) = (self.all_ns[0], 0);
+        for (slot, free) in self.all_ns.iter().enumerate().skip(1) {
+            if *free < self.earliest_ns {
+                (self.earliest_ns, self.slot) = (*free, slot);
+            }
+        }
+    }
 }
 
 /// A batch about to start.
@@ -119,19 +143,14 @@ pub fn run<C: CostModel, R: Recorder>(
     rules: &Rules,
     recorder: &mut R,
 ) -> Ending {
-    let mut run = Run {
-        law,
-        window: Window::new(feed),
-        free_ns: vec![0; rules.instances as usize],
-        cut_ns: rules.cut_ns,
-        told_last: false,
-        recorder,
-    };
+    let mut run =
+        Run { law, window: Window::new(feed), cut_ns: rules.cut_ns, told_last: false, recorder };
     let stop = rules.cut_ns.unwrap_or(u64::MAX);
     let mut end_ns = 0;
+    let mut free = Free { earliest_ns: 0, slot: 0, all_ns: vec![0; rules.instances as usize] };
     loop {
-        let slot = run.earliest();
-        let Some(start) = run.next(run.free_ns[slot]) else {
+        let slot = free.slot;
+        let Some(start) = run.next(free.earliest_ns) else {
             break;
         };
         if start.at_ns > stop || start.at_ns == u64::MAX {
@@ -148,7 +167,7 @@ pub fn run<C: CostModel, R: Recorder>(
             reason: law.reason(size, Nanos(start.timer_ns), Nanos(start.at_ns)),
         };
         let done_ns = row.start_ns.saturating_add(row.took_ns);
-        run.free_ns[slot] = done_ns;
+        free.busy_until(done_ns);
         if done_ns <= stop {
             run.complete(&row, done_ns);
             end_ns = end_ns.max(done_ns);
@@ -160,18 +179,6 @@ pub fn run<C: CostModel, R: Recorder>(
 }
 
 impl<R: Recorder> Run<'_, R> {
-    /// The instance that is free first, the lowest number among equals.
-    #[inline(always)]
-    fn earliest(&self) -> usize {
-        let mut best = 0;
-        for (slot, free) in self.free_ns.iter().enumerate().skip(1) {
-            if *free < self.free_ns[best] {
-                best = slot;
-            }
-        }
-        best
-    }
-
     /// The next batch, on an instance free at `free_ns`.
     #[inline(always)]
     fn next(&mut self, free_ns: u64) -> Option<Start> {
