@@ -1,6 +1,11 @@
 //! Scenarios: what is read, what is refused and in which words, and the published schema.
 #![cfg(feature = "schema")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 use batchsim::arrivals::{Replay, Trace};
 use batchsim::scenario::{
@@ -27,7 +32,10 @@ fn parse_trace(replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
             .map(|l| Nanos::from_ms(l.trim().parse().unwrap()))
             .collect();
     }
-    Ok(Trace { arrivals, ..Trace::default() })
+    Ok(Trace {
+        arrivals,
+        ..Trace::default()
+    })
 }
 
 fn read(path: &Path, sets: &[&str]) -> Result<Loaded, Vec<Diagnostic>> {
@@ -43,7 +51,10 @@ fn read_text(name: &str, text: &str, sets: &[&str]) -> Result<Loaded, String> {
 }
 
 fn render(all: &[Diagnostic]) -> String {
-    all.iter().map(|d| d.render(false)).collect::<Vec<_>>().join("\n")
+    all.iter()
+        .map(|d| d.render(false))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn files_in(folder: &str) -> Vec<PathBuf> {
@@ -51,7 +62,8 @@ fn files_in(folder: &str) -> Vec<PathBuf> {
         .unwrap()
         .map(|e| e.unwrap().path())
         .filter(|p| {
-            p.extension().is_some_and(|e| e == "toml" || e == "yaml" || e == "yml" || e == "json")
+            p.extension()
+                .is_some_and(|e| e == "toml" || e == "yaml" || e == "yml" || e == "json")
         })
         .collect();
     paths.sort();
@@ -80,7 +92,9 @@ fn three_formats_mean_the_same() {
         .iter()
         .map(|e| {
             let path = PathBuf::from(format!("scenarios/quickstart.{e}"));
-            read(&path, &[]).unwrap_or_else(|all| panic!("{}", render(&all))).scenario
+            read(&path, &[])
+                .unwrap_or_else(|all| panic!("{}", render(&all)))
+                .scenario
         })
         .collect();
     assert_eq!(all[0], all[1]);
@@ -108,11 +122,20 @@ fn the_starter_is_true_where_it_is_commented_out() {
     let on = |line: &str| {
         let code = line.strip_prefix("# ")?.split("  #").next()?.trim();
         let key = code.split(" = ").next()?;
-        let plain = key.chars().all(|c| c.is_ascii_lowercase() || "_.\"".contains(c));
+        let plain = key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || "_.\"".contains(c));
         (code.starts_with('[') || (plain && code.contains(" = "))).then(|| code.to_owned())
     };
-    let skip = ["kind = \"gamma\"", "kind = \"mmpp\"", "kind = \"closed-loop\"", "kind = \"trace\"",
-        "cost = ", "requests", "duration"];
+    let skip = [
+        "kind = \"gamma\"",
+        "kind = \"mmpp\"",
+        "kind = \"closed-loop\"",
+        "kind = \"trace\"",
+        "cost = ",
+        "requests",
+        "duration",
+    ];
     let text: String = starter()
         .lines()
         .map(|line| match on(line) {
@@ -142,7 +165,12 @@ fn golden(path: &Path, found: &str) {
         return;
     }
     let wanted = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(found, wanted, "{} differs; BATCHSIM_BLESS=1 writes it", path.display());
+    assert_eq!(
+        found,
+        wanted,
+        "{} differs; BATCHSIM_BLESS=1 writes it",
+        path.display()
+    );
 }
 
 /// Every bad scenario is refused in the words of its golden file.
@@ -155,8 +183,15 @@ fn bad_scenarios_are_refused_in_words() {
             Err(all) => all,
             Ok(_) => panic!("{} reads", path.display()),
         };
-        assert!(all.iter().all(|d| d.severity == Severity::Error), "{}", path.display());
-        assert!(all.iter().all(|d| CODES.iter().any(|(code, _)| *code == d.code)));
+        assert!(
+            all.iter().all(|d| d.severity == Severity::Error),
+            "{}",
+            path.display()
+        );
+        assert!(
+            all.iter()
+                .all(|d| CODES.iter().any(|(code, _)| *code == d.code))
+        );
         golden(&path.with_extension("stderr"), &render(&all));
     }
 }
@@ -176,11 +211,26 @@ fn doubtful_scenarios_are_named() {
 fn bad_sets_are_refused_in_words() {
     let mut out = String::new();
     for set in [
-        "dynamic.max_wait", "dynamic.max_wait=5", "dynamic.max_wiat=5ms", "dynamo.max_wait=5ms",
-        "dynamic=5ms", "policy.dynamic.max_wait=5ms", "dynamic.max_batch_size=0",
-        "dynamic.max_batch_size=lots", "run.precison=1%", "arrivals.rate=900", "arrivals.web.rate=9/s",
-        "server.cost.fixd=8ms", "server.instances.count=2", "speed=5", "=", "", "dynamic..max_wait=1ms",
-        "server.cost={kind=\"affine\",fixed=\"8ms\"}", "arrivals.kind=hawkes", "threshold.expr=x",
+        "dynamic.max_wait",
+        "dynamic.max_wait=5",
+        "dynamic.max_wiat=5ms",
+        "dynamo.max_wait=5ms",
+        "dynamic=5ms",
+        "policy.dynamic.max_wait=5ms",
+        "dynamic.max_batch_size=0",
+        "dynamic.max_batch_size=lots",
+        "run.precison=1%",
+        "arrivals.rate=900",
+        "arrivals.web.rate=9/s",
+        "server.cost.fixd=8ms",
+        "server.instances.count=2",
+        "speed=5",
+        "=",
+        "",
+        "dynamic..max_wait=1ms",
+        "server.cost={kind=\"affine\",fixed=\"8ms\"}",
+        "arrivals.kind=hawkes",
+        "threshold.expr=x",
     ] {
         let words = quickstart(&[set]).expect_err(set);
         out.push_str(&format!("$ --set '{set}'\n{words}\n"));
@@ -196,10 +246,21 @@ fn sets_change_what_they_say() {
     assert_ne!(wait(&base), wait(&set));
     assert_eq!(set, quickstart(&["dynamic.max_wait=\"3ms\""]).unwrap());
     assert_eq!(quickstart(&["seed=7", "name=other"]).unwrap().seed, 7);
-    assert_eq!(quickstart(&["run.replications=3"]).unwrap().run.replications, 3);
+    assert_eq!(
+        quickstart(&["run.replications=3"])
+            .unwrap()
+            .run
+            .replications,
+        3
+    );
     let jitter = quickstart(&["server.jitter={kind=\"lognormal\",cv=0.1}"]).unwrap();
     assert_eq!(jitter.servers[0].jitter.kind(), "lognormal");
-    assert_eq!(quickstart(&["server.jitter=exponential"]).unwrap().servers[0].jitter.kind(), "exponential");
+    assert_eq!(
+        quickstart(&["server.jitter=exponential"]).unwrap().servers[0]
+            .jitter
+            .kind(),
+        "exponential"
+    );
     let rate = quickstart(&["arrivals.rate=1.2k/s"]).unwrap();
     assert_eq!(rate.total_rate_per_s(), Some(1200.0));
     assert_eq!(rate, base.with_total_rate(1200.0).unwrap());
@@ -217,26 +278,55 @@ fn a_total_rate_keeps_proportions() {
     let s = read_text("x.toml", &text, &sets).unwrap().scenario;
     assert_eq!(s.total_rate_per_s(), Some(1800.0));
     let written = s.to_value();
-    assert_eq!(written.pointer("/arrivals/0/rate"), Some(&Value::from("600/s")));
-    assert_eq!(written.pointer("/arrivals/1/rates/1"), Some(&Value::from("2000/s")));
-    assert_eq!(written.pointer("/arrivals/0/timeout"), Some(&Value::from("1s")));
+    assert_eq!(
+        written.pointer("/arrivals/0/rate"),
+        Some(&Value::from("600/s"))
+    );
+    assert_eq!(
+        written.pointer("/arrivals/1/rates/1"),
+        Some(&Value::from("2000/s"))
+    );
+    assert_eq!(
+        written.pointer("/arrivals/0/timeout"),
+        Some(&Value::from("1s"))
+    );
 }
 
 #[test]
 fn axes_expand() {
     let axis = |text: &str| {
         let text = format!("{QUICKSTART}\n[sweep]\n{text}\n");
-        let s = read_text("x.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}")).scenario;
+        let s = read_text("x.toml", &text, &[])
+            .unwrap_or_else(|e| panic!("{e}"))
+            .scenario;
         s.sweep[0].values.clone()
     };
     for (text, wanted) in [
-        ("\"dynamic.max_wait\" = { values = [\"1ms\", \"2500us\"] }", vec!["1ms", "2500us"]),
+        (
+            "\"dynamic.max_wait\" = { values = [\"1ms\", \"2500us\"] }",
+            vec!["1ms", "2500us"],
+        ),
         ("\"dynamic.max_wait\" = [\"1ms\"]", vec!["1ms"]),
-        ("dynamic.max_wait = { from = \"0ms\", to = \"1ms\", step = \"500us\" }", vec!["0ms", "500us", "1ms"]),
-        ("\"arrivals.rate\" = { from = \"100/s\", to = \"400/s\", points = 4 }", vec!["100/s", "200/s", "300/s", "400/s"]),
-        ("\"dynamic.max_batch_size\" = { from = 1, to = 64, points = 4 }", vec!["1", "22", "43", "64"]),
-        ("\"dynamic.max_batch_size\" = { from = 8, to = 32, step = 12 }", vec!["8", "20", "32"]),
-        ("\"run.precision\" = { from = \"1%\", to = \"2%\", step = \"0.5%\" }", vec!["1%", "1.5%", "2%"]),
+        (
+            "dynamic.max_wait = { from = \"0ms\", to = \"1ms\", step = \"500us\" }",
+            vec!["0ms", "500us", "1ms"],
+        ),
+        (
+            "\"arrivals.rate\" = { from = \"100/s\", to = \"400/s\", points = 4 }",
+            vec!["100/s", "200/s", "300/s", "400/s"],
+        ),
+        (
+            "\"dynamic.max_batch_size\" = { from = 1, to = 64, points = 4 }",
+            vec!["1", "22", "43", "64"],
+        ),
+        (
+            "\"dynamic.max_batch_size\" = { from = 8, to = 32, step = 12 }",
+            vec!["8", "20", "32"],
+        ),
+        (
+            "\"run.precision\" = { from = \"1%\", to = \"2%\", step = \"0.5%\" }",
+            vec!["1%", "1.5%", "2%"],
+        ),
     ] {
         assert_eq!(axis(text), wanted, "{text}");
     }
@@ -246,14 +336,27 @@ fn axes_expand() {
 fn cells_of_a_sweep_are_scenarios() {
     let loaded = read(Path::new("scenarios/heatmap.toml"), &[]).unwrap();
     let cell = loaded
-        .cell(&[("dynamic.max_wait", "4ms"), ("dynamic.max_batch_size", "64")])
+        .cell(&[
+            ("dynamic.max_wait", "4ms"),
+            ("dynamic.max_batch_size", "64"),
+        ])
         .unwrap();
     assert!(cell.sweep.is_empty());
     let written = cell.to_value();
-    assert_eq!(written.pointer("/policy/0/max_wait"), Some(&Value::from("4ms")));
-    assert_eq!(written.pointer("/policy/0/max_batch_size"), Some(&Value::from(64)));
+    assert_eq!(
+        written.pointer("/policy/0/max_wait"),
+        Some(&Value::from("4ms"))
+    );
+    assert_eq!(
+        written.pointer("/policy/0/max_batch_size"),
+        Some(&Value::from(64))
+    );
     let wrong = loaded.cell(&[("dynamic.max_wait", "4")]).unwrap_err();
-    assert!(render(&wrong).contains("needs a unit"), "{}", render(&wrong));
+    assert!(
+        render(&wrong).contains("needs a unit"),
+        "{}",
+        render(&wrong)
+    );
 }
 
 #[test]
@@ -263,7 +366,12 @@ fn ten_thousand_cells_take_no_time() {
     for n in 0..10_000u32 {
         let cap = (n % 64 + 1).to_string();
         let wait = format!("{n}us");
-        loaded.cell(&[("dynamic.max_wait", &wait), ("dynamic.max_batch_size", &cap)]).unwrap();
+        loaded
+            .cell(&[
+                ("dynamic.max_wait", &wait),
+                ("dynamic.max_batch_size", &cap),
+            ])
+            .unwrap();
     }
     let each = start.elapsed() / 10_000;
     println!("{each:?} a cell");
@@ -286,9 +394,18 @@ fn unlikely_inputs_are_named() {
         ("deep.json", format!("{{\"a\": {}", deep("[", 100_000))),
         ("deep.yaml", format!("a: {}", deep("[", 100_000))),
         ("deep.toml", format!("a = {}", deep("[", 100_000))),
-        ("nested.json", format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100))),
-        ("nested.yaml", format!("a: {}1{}", deep("[", 100), deep("]", 100))),
-        ("nested.toml", format!("a = {}1{}", deep("[", 60), deep("]", 60))),
+        (
+            "nested.json",
+            format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100)),
+        ),
+        (
+            "nested.yaml",
+            format!("a: {}1{}", deep("[", 100), deep("]", 100)),
+        ),
+        (
+            "nested.toml",
+            format!("a = {}1{}", deep("[", 60), deep("]", 60)),
+        ),
     ] {
         assert!(!refused(name, text.into_bytes()).is_empty());
     }
@@ -337,7 +454,10 @@ fn the_schema_accepts_what_is_read() {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
     for (path, scenario) in scenarios() {
         for value in [as_json(&path), scenario.to_value()] {
-            let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+            let wrong: Vec<String> = validator
+                .iter_errors(&value)
+                .map(|e| e.to_string())
+                .collect();
             assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
         }
     }
@@ -350,8 +470,20 @@ fn the_schema_refuses_unknown_keys() {
     let mut seen = 0;
     for path in files_in("tests/data/bad/scenario") {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let judged = ["unknown-k", "not-yet-h", "not-yet-v", "not-yet-tu", "not-yet-re", "not-yet-ro",
-            "missing-k", "bare-", "rate-w", "wrong-t", "yaml-unk", "json-unk"];
+        let judged = [
+            "unknown-k",
+            "not-yet-h",
+            "not-yet-v",
+            "not-yet-tu",
+            "not-yet-re",
+            "not-yet-ro",
+            "missing-k",
+            "bare-",
+            "rate-w",
+            "wrong-type-l",
+            "yaml-unk",
+            "json-unk",
+        ];
         if judged.iter().any(|j| name.starts_with(j)) {
             seen += 1;
             assert!(!validator.is_valid(&as_json(&path)), "{name} is valid");

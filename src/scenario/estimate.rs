@@ -23,7 +23,10 @@ fn table_s(table: &Table, n: u32) -> f64 {
     if n <= first.n {
         return first.time.as_s();
     }
-    let right = points.iter().position(|p| p.n >= n).unwrap_or(points.len() - 1);
+    let right = points
+        .iter()
+        .position(|p| p.n >= n)
+        .unwrap_or(points.len() - 1);
     let Some(left) = right.checked_sub(1).and_then(|i| points.get(i)) else {
         return last.time.as_s();
     };
@@ -92,7 +95,12 @@ impl Load {
             }
             _ => None,
         };
-        Self { mean_per_s, peak, clients, requests }
+        Self {
+            mean_per_s,
+            peak,
+            clients,
+            requests,
+        }
     }
 
     /// How many requests come together while an instance waits and works, and the most that can
@@ -112,31 +120,57 @@ fn busiest(rates: [f64; 2]) -> f64 {
     rates[0].max(rates[1])
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bounded above"
+)]
 fn whole(n: f64) -> u32 {
     n.ceil() as u32
 }
 
 /// Whether think times are random.
 pub(crate) fn thinks_randomly(think: &Think) -> bool {
-    matches!(think, Think::Law(ThinkLaw { kind: ThinkKind::Exponential, .. }))
+    matches!(
+        think,
+        Think::Law(ThinkLaw {
+            kind: ThinkKind::Exponential,
+            ..
+        })
+    )
 }
 
 /// A rate as people write it: `1,333/s`, `117.6/s`.
 pub(crate) fn people_rate(per_s: f64) -> String {
     if per_s >= 1000.0 {
-        let whole = format!("{per_s:.0}");
-        let (head, tail) = whole.split_at(whole.len() % 3);
-        let mut groups: Vec<&str> = if head.is_empty() { Vec::new() } else { vec![head] };
-        groups.extend(tail.as_bytes().chunks(3).filter_map(|c| std::str::from_utf8(c).ok()));
-        return format!("{}/s", groups.join(","));
+        return format!("{}/s", people_count(per_s));
     }
     format!("{}/s", short(per_s))
 }
 
+/// A count as people write it: `10,000`.
+pub(crate) fn people_count(n: f64) -> String {
+    let whole = format!("{n:.0}");
+    let (head, tail) = whole.split_at(whole.len() % 3);
+    let mut groups: Vec<&str> = Vec::new();
+    if !head.is_empty() {
+        groups.push(head);
+    }
+    groups.extend(
+        tail.as_bytes()
+            .chunks(3)
+            .filter_map(|c| std::str::from_utf8(c).ok()),
+    );
+    groups.join(",")
+}
+
 /// Milliseconds as people write them.
 pub(crate) fn people_time(ms: f64) -> String {
-    if ms >= 1000.0 { format!("{}s", short(ms / 1e3)) } else { format!("{}ms", short(ms)) }
+    if ms >= 1000.0 {
+        format!("{}s", short(ms / 1e3))
+    } else {
+        format!("{}ms", short(ms))
+    }
 }
 
 fn short(x: f64) -> f64 {

@@ -123,7 +123,18 @@ impl Loaded {
         let edits = coords
             .iter()
             .map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
-        self.point(edits, None, &mut cache, &mut texts)
+        if let Ok(scenario) = self.point(edits, None, &mut cache, &mut texts) {
+            return Ok(scenario);
+        }
+        // Once more, with places to point at.
+        let mut placed = Vec::with_capacity(coords.len());
+        for (path, value) in coords {
+            let number = texts.add("sweep", format!("{path} = {value}"));
+            let start = path.len() + " = ".len();
+            let at = Span::new(number, start..start + value.len());
+            placed.push((*path, Span::new(number, 0..path.len()), *value, at));
+        }
+        self.point(placed.into_iter(), None, &mut cache, &mut texts)
             .map_err(|p| diagnose(&texts, p))
     }
 
@@ -184,9 +195,12 @@ fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span)) -> Pro
     if !problem.span.is_some() {
         problem.span = value.1;
     }
-    problem.help.push(format!(
-        "this is `{}` = {} of the sweep",
-        axis.path, value.0
-    ));
+    // At the axis itself the place says it all.
+    if problem.span != value.1 && problem.span != axis.path_span {
+        problem.help.push(format!(
+            "this is `{}` = {} of the sweep",
+            axis.path, value.0
+        ));
+    }
     problem
 }

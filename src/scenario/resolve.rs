@@ -3,8 +3,7 @@
 use super::axes::{self, AxisNode};
 use super::de::View;
 use super::diag::{
-    BAD_PARAM, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF,
-    WRONG_TYPE,
+    BAD_PARAM, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF, WRONG_TYPE,
 };
 use super::fault::unknown_key;
 use super::file::{ARRIVALS_KEYS, POLICY_KEYS, ROOT_KEYS, ServerTable, ThresholdTable};
@@ -165,7 +164,9 @@ impl Resolver<'_> {
         };
         let Some(node) = root.get(key) else {
             let message = format!("a scenario says {what}: `{key}` is missing");
-            self.push(Problem::new(NOTHING, Span::NONE, message).help(format!("add {example}")));
+            self.push(
+                Problem::new(NOTHING, Span::SCENARIO, message).help(format!("add {example}")),
+            );
             return Vec::new();
         };
         let tables = node.one_or_many();

@@ -39,14 +39,46 @@ pub fn schema() -> Value {
         "Seed of all random streams (default 42).",
         json!({ "type": "integer", "minimum": 0 }),
     );
-    add("run", "How long and how precisely to simulate.", one::<RunTable>(&mut generator));
-    add("curve", "Asks for a throughput-latency curve.", one::<CurveTable>(&mut generator));
-    add("arrivals", "Sources of requests, superposed.", many::<Process>(&mut generator));
-    add("server", "Servers to compare, usually one.", many::<ServerTable>(&mut generator));
-    add("client", "Fixed delays outside the server.", one::<ClientTable>(&mut generator));
-    add("policy", "Policies to compare.", many::<Policy>(&mut generator));
-    add("threshold", "Objectives to judge.", many::<ThresholdTable>(&mut generator));
-    add("sweep", "Axes of a sweep: paths such as \"dynamic.max_wait\".", sweep());
+    add(
+        "run",
+        "How long and how precisely to simulate.",
+        one::<RunTable>(&mut generator),
+    );
+    add(
+        "curve",
+        "Asks for a throughput-latency curve.",
+        one::<CurveTable>(&mut generator),
+    );
+    add(
+        "arrivals",
+        "Sources of requests, superposed.",
+        many::<Process>(&mut generator),
+    );
+    add(
+        "server",
+        "Servers to compare, usually one.",
+        many::<ServerTable>(&mut generator),
+    );
+    add(
+        "client",
+        "Fixed delays outside the server.",
+        one::<ClientTable>(&mut generator),
+    );
+    add(
+        "policy",
+        "Policies to compare.",
+        many::<Policy>(&mut generator),
+    );
+    add(
+        "threshold",
+        "Objectives to judge.",
+        many::<ThresholdTable>(&mut generator),
+    );
+    add(
+        "sweep",
+        "Axes of a sweep: paths such as \"dynamic.max_wait\".",
+        sweep(),
+    );
     let duration = one::<Nanos>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     adapt(&mut definitions, duration);
@@ -102,7 +134,11 @@ fn adapt(definitions: &mut Map<String, Value>, duration: Value) {
     // `jitter = "none"`: kinds without parameters can be a text.
     let bare: Vec<Value> = branches(definitions, "Jitter")
         .iter()
-        .filter(|b| b.get("required").and_then(Value::as_array).is_some_and(|r| r.len() == 1))
+        .filter(|b| {
+            b.get("required")
+                .and_then(Value::as_array)
+                .is_some_and(|r| r.len() == 1)
+        })
         .filter_map(|b| b.pointer("/properties/kind/const").cloned())
         .collect();
     if let Some(jitter) = definitions.get_mut("Jitter") {
