@@ -9,7 +9,8 @@
 
 use batchsim::arrivals::{Replay, Trace};
 use batchsim::scenario::{
-    CODES, Diagnostic, Disk, Input, Loaded, Scenario, Severity, TraceProblem, load, schema, starter,
+    CODES, Diagnostic, Disk, Files, Input, Loaded, Scenario, Severity, TraceProblem, load, schema,
+    starter,
 };
 use batchsim::time::Nanos;
 use proptest::prelude::*;
@@ -374,7 +375,6 @@ fn ten_thousand_cells_take_no_time() {
             .unwrap();
     }
     let each = start.elapsed() / 10_000;
-    println!("{each:?} a cell");
     assert!(each.as_micros() < 500, "{each:?} a cell");
 }
 
@@ -431,6 +431,109 @@ fn standard_input_is_recognised() {
         (include_str!("../scenarios/quickstart.json"), "json"),
     ] {
         assert!(read_text("stdin", text, &[]).is_ok(), "{name}");
+    }
+}
+
+/// Files in memory: what a scenario names need not lie on a disk.
+struct Held(&'static [(&'static str, &'static str)]);
+
+impl Files for Held {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let name = path.to_str().unwrap();
+        let held = self.0.iter().find(|(n, _)| *n == name);
+        held.map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+    }
+
+    fn trace(&self, replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
+        if replay.file == "broken.csv" {
+            return Err(TraceProblem {
+                what: "the time goes backwards".into(),
+                line: Some(7),
+                help: Some("sort the file by time".into()),
+            });
+        }
+        parse_trace(replay, bytes)
+    }
+}
+
+#[test]
+fn cost_files_are_read_in() {
+    let files = Held(&[
+        (
+            "plain.json",
+            r#"{"kind": "affine", "fixed": "8ms", "per_item": "0.5ms"}"#,
+        ),
+        (
+            "calibration.json",
+            r#"{"schema": 1, "gpu": "x", "cost": {"kind": "affine", "fixed": "8ms", "per_item": "500us"}}"#,
+        ),
+        (
+            "cost.toml",
+            "kind = \"affine\"\nfixed = \"8ms\"\nper_item = \"0.5ms\"\n",
+        ),
+        ("loop.json", r#"{"file": "loop.json"}"#),
+    ]);
+    let with = |file: &str| {
+        let written = "{ kind = \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }";
+        let text = QUICKSTART.replace(written, &format!("{{ file = \"{file}\" }}"));
+        load(&Input::from_text("x.toml", text), &[], &files).map_err(|all| render(&all))
+    };
+    let wanted = quickstart(&[]).unwrap().servers;
+    for file in ["plain.json", "calibration.json", "cost.toml"] {
+        assert_eq!(with(file).unwrap().scenario.servers, wanted, "{file}");
+    }
+    assert!(with("loop.json").unwrap_err().contains("yet another file"));
+    let swept = with("plain.json").unwrap();
+    assert!(
+        swept.cell(&[("dynamic.max_batch_size", "8")]).is_ok(),
+        "files are kept for cells"
+    );
+}
+
+#[test]
+fn a_broken_trace_is_named_with_its_line() {
+    let files = Held(&[("broken.csv", "t\n1\n")]);
+    let text = QUICKSTART
+        .replace("kind = \"poisson\" ", "kind = \"trace\" ")
+        .replace("rate = \"900/s\"", "file = \"broken.csv\"");
+    let words = load(&Input::from_text("x.toml", text), &[], &files)
+        .map_err(|all| render(&all))
+        .unwrap_err();
+    assert!(
+        words.contains("broken.csv, line 7: the time goes backwards"),
+        "{words}"
+    );
+    assert!(words.contains("sort the file by time"), "{words}");
+}
+
+#[test]
+fn thresholds_know_their_line() {
+    let loaded = read_text("quickstart.toml", QUICKSTART, &[]).unwrap();
+    let place = loaded.threshold_place(0).unwrap();
+    assert_eq!(&place.source.text[place.range], "\"p(99) < 50ms\"");
+    assert!(loaded.threshold_place(1).is_none());
+}
+
+#[test]
+fn scaling_keeps_the_pattern() {
+    for (path, scenario) in scenarios() {
+        let Some(rate) = scenario.total_rate_per_s() else {
+            assert!(
+                scenario.with_total_rate(10.0).is_none(),
+                "{}",
+                path.display()
+            );
+            continue;
+        };
+        let half = scenario.with_total_rate(rate / 2.0).unwrap();
+        let found = half.total_rate_per_s().unwrap();
+        assert!((found / rate - 0.5).abs() < 1e-9, "{}", path.display());
+        assert!(scenario.with_total_rate(0.0).is_none());
+        assert!(scenario.with_total_rate(f64::NAN).is_none());
+        half.arrivals
+            .iter()
+            .for_each(|s| s.process.check().unwrap());
     }
 }
 
@@ -522,7 +625,7 @@ fn mutate(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_mutation_panics(

@@ -18,9 +18,13 @@ use crate::policy::{Anchor, Dynamic, MaxWait, Policy};
 /// Exceedances that a judged quantile needs for an interval worth having.
 const EXCEEDANCES: f64 = 50.0;
 
+/// Most requests whose latencies can all be kept.
+const MAX_EXACT: f64 = 1e7;
+
 /// Errors that concern several sections at once.
 pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
     let mut found = Vec::new();
+    found.extend(too_many_to_keep(scenario, tree));
     for server in &scenario.servers {
         let Cost::Table(table) = &server.cost else {
             continue;
@@ -65,6 +69,33 @@ pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
         found.push(Problem::new(CONFLICT, curve.span, what).help(help));
     }
     found
+}
+
+/// Every latency can be kept of a bounded number of requests.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a comparison with a round number"
+)]
+fn too_many_to_keep(scenario: &Scenario, tree: &Node) -> Option<Problem> {
+    let run = &scenario.run;
+    if !run.exact_latencies {
+        return None;
+    }
+    let most = Load::of(scenario)
+        .requests
+        .or(run.max_requests.map(|n| n as f64))?;
+    if most <= MAX_EXACT {
+        return None;
+    }
+    let node = tree.get("run").unwrap_or(tree);
+    let what = format!(
+        "at most {} latencies can be kept, this run has about {}",
+        people_count(MAX_EXACT),
+        people_count(most)
+    );
+    let help =
+        "shorten the run, or leave `exact_latencies` out: its histogram is accurate to 0.1 %";
+    Some(Problem::new(CONFLICT, place(node, "exact_latencies"), what).help(help))
 }
 
 /// What is legal but hardly meant.

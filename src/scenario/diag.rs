@@ -228,17 +228,18 @@ impl Texts {
         self.0.get(number as usize)
     }
 
+    /// The place of a stretch, cut to its first line.
+    pub(crate) fn place(&self, span: Span) -> Option<Place> {
+        let source = self.get(span.source)?;
+        Some(Place {
+            range: first_line(&source.text, span.start as usize, span.end as usize),
+            source: Arc::clone(source),
+        })
+    }
+
     /// A problem as a user sees it.
     pub(crate) fn diagnose(&self, problem: Problem) -> Diagnostic {
-        let place = self.get(problem.span.source).map(|source| Place {
-            source: Arc::clone(source),
-            range: first_line(
-                &source.text,
-                problem.span.start as usize,
-                problem.span.end as usize,
-            ),
-        });
-
+        let place = self.place(problem.span);
         Diagnostic {
             severity: if problem.code.starts_with('W') {
                 Severity::Warning

@@ -190,7 +190,8 @@ pub(crate) fn unknown_key(
         .copied()
         .filter(|v| node.get(v).is_none())
         .collect();
-    if let Some(near) = known::closest(key, &free) {
+    // A key that is given already is the second-best guess.
+    if let Some(near) = known::closest(key, &free).or_else(|| known::closest(key, valid)) {
         problem = problem.label(format!("did you mean `{near}`?"));
     }
     if valid.is_empty() {

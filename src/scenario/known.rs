@@ -185,7 +185,7 @@ pub(crate) fn closest<'a>(written: &str, valid: &[&'a str]) -> Option<&'a str> {
     }
     let spelt = SPELLINGS
         .iter()
-        .filter(|(_, others)| others.iter().any(|o| *o == written))
+        .filter(|(_, others)| others.contains(&written))
         .find_map(|(ours, _)| valid.iter().find(|v| *v == ours));
     if let Some(ours) = spelt {
         return Some(ours);

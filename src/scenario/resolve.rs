@@ -103,7 +103,8 @@ impl Resolver<'_> {
 
     fn root_keys(&mut self, root: &Node) {
         for entry in root.entries().unwrap_or(&[]) {
-            if !ROOT_KEYS.contains(&entry.key.as_str()) {
+            // Editors find the schema of a JSON file by `$schema`.
+            if !ROOT_KEYS.contains(&entry.key.as_str()) && entry.key != "$schema" {
                 let key = &entry.key;
                 self.push(unknown_key(
                     Table::Root,
