@@ -1,1 +1,5 @@
-fn main() {}
+//! The `batchsim` command.
+
+fn main() -> std::process::ExitCode {
+    batchsim::cli::main()
+}

@@ -64,11 +64,7 @@ pub struct BadParam {
 impl BadParam {
     /// A complaint about `key`.
     pub fn new(key: &'static str, what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            key,
-            what: what.into(),
-            help: help.into(),
-        }
+        Self { key, what: what.into(), help: help.into() }
     }
 }
 

@@ -14,11 +14,7 @@ impl Nanos {
 
     /// `ms` milliseconds, rounded to the nearest nanosecond; negative values become zero.
     #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     pub fn from_ms(ms: f64) -> Self {
         Self((ms * 1e6).round() as u64)
     }

@@ -19,10 +19,7 @@ pub struct UnitError {
 
 impl UnitError {
     fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            help: help.into(),
-        }
+        Self { what: what.into(), help: help.into() }
     }
 }
 
@@ -109,9 +106,7 @@ fn exact_scaled(digits: &str, unit: u64) -> Option<u64> {
         if c == '_' {
             continue;
         }
-        value = value
-            .checked_mul(10)?
-            .checked_add(u128::from(c.to_digit(10)?))?;
+        value = value.checked_mul(10)?.checked_add(u128::from(c.to_digit(10)?))?;
     }
     let places = i32::try_from(frac.chars().filter(|&c| c != '_').count()).ok()?;
     let shift = exponent.checked_sub(places)?;
@@ -151,26 +146,16 @@ pub fn parse_duration(text: &str) -> Result<Nanos, UnitError> {
         ));
     }
     let Some(unit_ns) = time_unit_ns(unit) else {
-        return Err(UnitError::new(
-            format!("unknown unit of time `{unit}` in `{text}`"),
-            HELP,
-        ));
+        return Err(UnitError::new(format!("unknown unit of time `{unit}` in `{text}`"), HELP));
     };
     let digits = digits.trim_start_matches('+');
     exact_scaled(digits, unit_ns).map(Nanos).ok_or_else(|| {
-        UnitError::new(
-            format!("`{text}` is not a duration between 0 and 584 years"),
-            HELP,
-        )
+        UnitError::new(format!("`{text}` is not a duration between 0 and 584 years"), HELP)
     })
 }
 
 fn finite(digits: &str) -> Option<f64> {
-    digits
-        .replace('_', "")
-        .parse::<f64>()
-        .ok()
-        .filter(|v| v.is_finite())
+    digits.replace('_', "").parse::<f64>().ok().filter(|v| v.is_finite())
 }
 
 /// Reads a rate such as `"900/s"`.
@@ -214,14 +199,10 @@ pub fn parse_fraction(text: &str) -> Result<Fraction, UnitError> {
     match (value, unit) {
         (Some(v), "%") => Fraction::new(v / 100.0)
             .ok_or_else(|| UnitError::new(format!("`{text}` is not between 0% and 100%"), HELP)),
-        (Some(_), "") => Err(UnitError::new(
-            format!("`{text}` needs a unit: a share is in %"),
-            HELP,
-        )),
-        _ => Err(UnitError::new(
-            format!("`{text}` is not a percentage"),
-            HELP,
-        )),
+        (Some(_), "") => {
+            Err(UnitError::new(format!("`{text}` needs a unit: a share is in %"), HELP))
+        }
+        _ => Err(UnitError::new(format!("`{text}` is not a percentage"), HELP)),
     }
 }
 
@@ -354,18 +335,7 @@ mod tests {
 
     #[test]
     fn durations_refused() {
-        for text in [
-            "",
-            "5",
-            "ms",
-            "-5ms",
-            "5 parsecs",
-            "nan ms",
-            "1e40s",
-            ".ms",
-            "5m",
-            "inf",
-        ] {
+        for text in ["", "5", "ms", "-5ms", "5 parsecs", "nan ms", "1e40s", ".ms", "5m", "inf"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }
@@ -375,22 +345,11 @@ mod tests {
         assert_eq!(parse_rate("900/s").map(Rate::per_s), Ok(900.0));
         assert_eq!(parse_rate("1.5k/s").map(Rate::per_s), Ok(1500.0));
         assert_eq!(parse_rate("60/min").map(Rate::per_s), Ok(1.0));
-        for text in [
-            "900",
-            "0/s",
-            "-1/s",
-            "nan/s",
-            "900/fortnight",
-            "inf/s",
-            "1e999/s",
-        ] {
+        for text in ["900", "0/s", "-1/s", "nan/s", "900/fortnight", "inf/s", "1e999/s"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
         assert_eq!(parse_fraction("1%").map(Fraction::get), Ok(0.01));
-        assert_eq!(
-            Fraction::new(0.005).map(|f| f.to_string()),
-            Some("0.5%".into())
-        );
+        assert_eq!(Fraction::new(0.005).map(|f| f.to_string()), Some("0.5%".into()));
         for text in ["1", "101%", "-1%", "x%"] {
             assert!(parse_fraction(text).is_err(), "{text}");
         }
@@ -398,17 +357,7 @@ mod tests {
 
     #[test]
     fn printed_durations_read_back() {
-        for ns in [
-            0,
-            1,
-            999,
-            1_000,
-            1_500,
-            5_000_000,
-            8_500_000,
-            60_000_000_000,
-            u64::MAX,
-        ] {
+        for ns in [0, 1, 999, 1_000, 1_500, 5_000_000, 8_500_000, 60_000_000_000, u64::MAX] {
             assert_eq!(parse_duration(&Nanos(ns).to_string()), Ok(Nanos(ns)));
         }
     }

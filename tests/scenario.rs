@@ -1,18 +1,13 @@
 //! Scenarios: what is read, what is refused and in which words, and the published schema.
 #![cfg(feature = "schema")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use batchsim::arrivals::{Replay, Trace};
+use batchsim::interop::trace::for_scenario;
 use batchsim::scenario::{
     CODES, Diagnostic, Disk, Files, Input, Loaded, Scenario, Severity, TraceProblem, load, schema,
     starter,
 };
-use batchsim::time::Nanos;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -22,40 +17,47 @@ fn bless() -> bool {
     std::env::var_os("BATCHSIM_BLESS").is_some()
 }
 
-/// One number a line below a header, in milliseconds; enough for these tests.
-fn parse_trace(replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
-    let text = String::from_utf8(bytes).unwrap();
-    let mut arrivals = vec![Nanos::ZERO, Nanos(1_000_000_000)];
-    if replay.columns.is_some() {
-        arrivals = text
-            .lines()
-            .skip(1)
-            .map(|l| Nanos::from_ms(l.trim().parse().unwrap()))
-            .collect();
+/// Files beside a scenario; a recording that is not part of the repository is stood in for.
+struct Beside(Disk);
+
+impl Beside {
+    fn new(path: &Path) -> Self {
+        Self(Disk::beside(path, for_scenario))
     }
-    Ok(Trace {
-        arrivals,
-        ..Trace::default()
-    })
+}
+
+impl Files for Beside {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        match self.0.read(path) {
+            Err(_) if path.starts_with("AzureLLMInferenceTrace_conv.csv") => {
+                Ok(b"TIMESTAMP,ContextTokens,GeneratedTokens\n\
+                    2023-11-16 18:15:46.6805900,374,44\n\
+                    2023-11-16 18:15:50.9951690,396,109\n"
+                    .to_vec())
+            }
+            other => other,
+        }
+    }
+
+    fn trace(&self, replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
+        self.0.trace(replay, bytes)
+    }
 }
 
 fn read(path: &Path, sets: &[&str]) -> Result<Loaded, Vec<Diagnostic>> {
     let source = Input::open(path).map_err(|d| vec![d])?;
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-    load(&source, &sets, &Disk::beside(path, parse_trace))
+    load(&source, &sets, &Beside::new(path))
 }
 
 fn read_text(name: &str, text: &str, sets: &[&str]) -> Result<Loaded, String> {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-    let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+    let files = Beside::new(Path::new("scenarios/x"));
     load(&Input::from_text(name, text), &sets, &files).map_err(|all| render(&all))
 }
 
 fn render(all: &[Diagnostic]) -> String {
-    all.iter()
-        .map(|d| d.render(false))
-        .collect::<Vec<_>>()
-        .join("\n")
+    all.iter().map(|d| d.render(false)).collect::<Vec<_>>().join("\n")
 }
 
 fn files_in(folder: &str) -> Vec<PathBuf> {
@@ -63,8 +65,7 @@ fn files_in(folder: &str) -> Vec<PathBuf> {
         .unwrap()
         .map(|e| e.unwrap().path())
         .filter(|p| {
-            p.extension()
-                .is_some_and(|e| e == "toml" || e == "yaml" || e == "yml" || e == "json")
+            p.extension().is_some_and(|e| e == "toml" || e == "yaml" || e == "yml" || e == "json")
         })
         .collect();
     paths.sort();
@@ -93,9 +94,7 @@ fn three_formats_mean_the_same() {
         .iter()
         .map(|e| {
             let path = PathBuf::from(format!("scenarios/quickstart.{e}"));
-            read(&path, &[])
-                .unwrap_or_else(|all| panic!("{}", render(&all)))
-                .scenario
+            read(&path, &[]).unwrap_or_else(|all| panic!("{}", render(&all))).scenario
         })
         .collect();
     assert_eq!(all[0], all[1]);
@@ -123,9 +122,7 @@ fn the_starter_is_true_where_it_is_commented_out() {
     let on = |line: &str| {
         let code = line.strip_prefix("# ")?.split("  #").next()?.trim();
         let key = code.split(" = ").next()?;
-        let plain = key
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || "_.\"".contains(c));
+        let plain = key.chars().all(|c| c.is_ascii_lowercase() || "_.\"".contains(c));
         (code.starts_with('[') || (plain && code.contains(" = "))).then(|| code.to_owned())
     };
     let skip = [
@@ -166,12 +163,7 @@ fn golden(path: &Path, found: &str) {
         return;
     }
     let wanted = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(
-        found,
-        wanted,
-        "{} differs; BATCHSIM_BLESS=1 writes it",
-        path.display()
-    );
+    assert_eq!(found, wanted, "{} differs; BATCHSIM_BLESS=1 writes it", path.display());
 }
 
 /// Every bad scenario is refused in the words of its golden file.
@@ -184,15 +176,8 @@ fn bad_scenarios_are_refused_in_words() {
             Err(all) => all,
             Ok(_) => panic!("{} reads", path.display()),
         };
-        assert!(
-            all.iter().all(|d| d.severity == Severity::Error),
-            "{}",
-            path.display()
-        );
-        assert!(
-            all.iter()
-                .all(|d| CODES.iter().any(|(code, _)| *code == d.code))
-        );
+        assert!(all.iter().all(|d| d.severity == Severity::Error), "{}", path.display());
+        assert!(all.iter().all(|d| CODES.iter().any(|(code, _)| *code == d.code)));
         golden(&path.with_extension("stderr"), &render(&all));
     }
 }
@@ -247,19 +232,11 @@ fn sets_change_what_they_say() {
     assert_ne!(wait(&base), wait(&set));
     assert_eq!(set, quickstart(&["dynamic.max_wait=\"3ms\""]).unwrap());
     assert_eq!(quickstart(&["seed=7", "name=other"]).unwrap().seed, 7);
-    assert_eq!(
-        quickstart(&["run.replications=3"])
-            .unwrap()
-            .run
-            .replications,
-        3
-    );
+    assert_eq!(quickstart(&["run.replications=3"]).unwrap().run.replications, 3);
     let jitter = quickstart(&["server.jitter={kind=\"lognormal\",cv=0.1}"]).unwrap();
     assert_eq!(jitter.servers[0].jitter.kind(), "lognormal");
     assert_eq!(
-        quickstart(&["server.jitter=exponential"]).unwrap().servers[0]
-            .jitter
-            .kind(),
+        quickstart(&["server.jitter=exponential"]).unwrap().servers[0].jitter.kind(),
         "exponential"
     );
     let rate = quickstart(&["arrivals.rate=1.2k/s"]).unwrap();
@@ -279,34 +256,20 @@ fn a_total_rate_keeps_proportions() {
     let s = read_text("x.toml", &text, &sets).unwrap().scenario;
     assert_eq!(s.total_rate_per_s(), Some(1800.0));
     let written = s.to_value();
-    assert_eq!(
-        written.pointer("/arrivals/0/rate"),
-        Some(&Value::from("600/s"))
-    );
-    assert_eq!(
-        written.pointer("/arrivals/1/rates/1"),
-        Some(&Value::from("2000/s"))
-    );
-    assert_eq!(
-        written.pointer("/arrivals/0/timeout"),
-        Some(&Value::from("1s"))
-    );
+    assert_eq!(written.pointer("/arrivals/0/rate"), Some(&Value::from("600/s")));
+    assert_eq!(written.pointer("/arrivals/1/rates/1"), Some(&Value::from("2000/s")));
+    assert_eq!(written.pointer("/arrivals/0/timeout"), Some(&Value::from("1s")));
 }
 
 #[test]
 fn axes_expand() {
     let axis = |text: &str| {
         let text = format!("{QUICKSTART}\n[sweep]\n{text}\n");
-        let s = read_text("x.toml", &text, &[])
-            .unwrap_or_else(|e| panic!("{e}"))
-            .scenario;
+        let s = read_text("x.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}")).scenario;
         s.sweep[0].values.clone()
     };
     for (text, wanted) in [
-        (
-            "\"dynamic.max_wait\" = { values = [\"1ms\", \"2500us\"] }",
-            vec!["1ms", "2500us"],
-        ),
+        ("\"dynamic.max_wait\" = { values = [\"1ms\", \"2500us\"] }", vec!["1ms", "2500us"]),
         ("\"dynamic.max_wait\" = [\"1ms\"]", vec!["1ms"]),
         (
             "dynamic.max_wait = { from = \"0ms\", to = \"1ms\", step = \"500us\" }",
@@ -320,10 +283,7 @@ fn axes_expand() {
             "\"dynamic.max_batch_size\" = { from = 1, to = 64, points = 4 }",
             vec!["1", "22", "43", "64"],
         ),
-        (
-            "\"dynamic.max_batch_size\" = { from = 8, to = 32, step = 12 }",
-            vec!["8", "20", "32"],
-        ),
+        ("\"dynamic.max_batch_size\" = { from = 8, to = 32, step = 12 }", vec!["8", "20", "32"]),
         (
             "\"run.precision\" = { from = \"1%\", to = \"2%\", step = \"0.5%\" }",
             vec!["1%", "1.5%", "2%"],
@@ -336,28 +296,14 @@ fn axes_expand() {
 #[test]
 fn cells_of_a_sweep_are_scenarios() {
     let loaded = read(Path::new("scenarios/heatmap.toml"), &[]).unwrap();
-    let cell = loaded
-        .cell(&[
-            ("dynamic.max_wait", "4ms"),
-            ("dynamic.max_batch_size", "64"),
-        ])
-        .unwrap();
+    let cell =
+        loaded.cell(&[("dynamic.max_wait", "4ms"), ("dynamic.max_batch_size", "64")]).unwrap();
     assert!(cell.sweep.is_empty());
     let written = cell.to_value();
-    assert_eq!(
-        written.pointer("/policy/0/max_wait"),
-        Some(&Value::from("4ms"))
-    );
-    assert_eq!(
-        written.pointer("/policy/0/max_batch_size"),
-        Some(&Value::from(64))
-    );
+    assert_eq!(written.pointer("/policy/0/max_wait"), Some(&Value::from("4ms")));
+    assert_eq!(written.pointer("/policy/0/max_batch_size"), Some(&Value::from(64)));
     let wrong = loaded.cell(&[("dynamic.max_wait", "4")]).unwrap_err();
-    assert!(
-        render(&wrong).contains("needs a unit"),
-        "{}",
-        render(&wrong)
-    );
+    assert!(render(&wrong).contains("needs a unit"), "{}", render(&wrong));
 }
 
 #[test]
@@ -367,12 +313,7 @@ fn ten_thousand_cells_take_no_time() {
     for n in 0..10_000u32 {
         let cap = (n % 64 + 1).to_string();
         let wait = format!("{n}us");
-        loaded
-            .cell(&[
-                ("dynamic.max_wait", &wait),
-                ("dynamic.max_batch_size", &cap),
-            ])
-            .unwrap();
+        loaded.cell(&[("dynamic.max_wait", &wait), ("dynamic.max_batch_size", &cap)]).unwrap();
     }
     let each = start.elapsed() / 10_000;
     assert!(each.as_micros() < 500, "{each:?} a cell");
@@ -381,7 +322,7 @@ fn ten_thousand_cells_take_no_time() {
 #[test]
 fn unlikely_inputs_are_named() {
     let refused = |name: &str, bytes: Vec<u8>| {
-        let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+        let files = Beside::new(Path::new("scenarios/x"));
         match load(&Input::from_text(name, bytes), &[], &files) {
             Ok(_) => panic!("{name} reads"),
             Err(all) => render(&all),
@@ -394,18 +335,9 @@ fn unlikely_inputs_are_named() {
         ("deep.json", format!("{{\"a\": {}", deep("[", 100_000))),
         ("deep.yaml", format!("a: {}", deep("[", 100_000))),
         ("deep.toml", format!("a = {}", deep("[", 100_000))),
-        (
-            "nested.json",
-            format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100)),
-        ),
-        (
-            "nested.yaml",
-            format!("a: {}1{}", deep("[", 100), deep("]", 100)),
-        ),
-        (
-            "nested.toml",
-            format!("a = {}1{}", deep("[", 60), deep("]", 60)),
-        ),
+        ("nested.json", format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100))),
+        ("nested.yaml", format!("a: {}1{}", deep("[", 100), deep("]", 100))),
+        ("nested.toml", format!("a = {}1{}", deep("[", 60), deep("]", 60))),
     ] {
         assert!(!refused(name, text.into_bytes()).is_empty());
     }
@@ -421,6 +353,19 @@ fn unlikely_inputs_are_named() {
     assert!(folder.message.contains("is a directory"));
     let nowhere = Input::open(Path::new("scenarios/nowhere.toml")).unwrap_err();
     assert!(nowhere.message.contains("cannot read"));
+}
+
+/// A table that falls has no ceiling; nothing may overflow on the way to saying so.
+#[test]
+fn falling_costs_are_survived() {
+    for last in ["1ns", "999999999ns", "1s", "584h"] {
+        let written = "{ kind = \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }";
+        let points = format!("[{{ n = 1, time = \"1s\" }}, {{ n = 2, time = \"{last}\" }}]");
+        let text = QUICKSTART
+            .replace(written, &format!("{{ kind = \"table\", points = {points} }}"))
+            .replace("kind = \"greedy\"\nmax_batch_size = 32", "kind = \"greedy\"");
+        assert!(read_text("x.toml", &text, &[]).is_ok(), "{last}");
+    }
 }
 
 #[test]
@@ -453,25 +398,19 @@ impl Files for Held {
                 help: Some("sort the file by time".into()),
             });
         }
-        parse_trace(replay, bytes)
+        for_scenario(replay, bytes)
     }
 }
 
 #[test]
 fn cost_files_are_read_in() {
     let files = Held(&[
-        (
-            "plain.json",
-            r#"{"kind": "affine", "fixed": "8ms", "per_item": "0.5ms"}"#,
-        ),
+        ("plain.json", r#"{"kind": "affine", "fixed": "8ms", "per_item": "0.5ms"}"#),
         (
             "calibration.json",
             r#"{"schema": 1, "gpu": "x", "cost": {"kind": "affine", "fixed": "8ms", "per_item": "500us"}}"#,
         ),
-        (
-            "cost.toml",
-            "kind = \"affine\"\nfixed = \"8ms\"\nper_item = \"0.5ms\"\n",
-        ),
+        ("cost.toml", "kind = \"affine\"\nfixed = \"8ms\"\nper_item = \"0.5ms\"\n"),
         ("loop.json", r#"{"file": "loop.json"}"#),
     ]);
     let with = |file: &str| {
@@ -485,10 +424,7 @@ fn cost_files_are_read_in() {
     }
     assert!(with("loop.json").unwrap_err().contains("yet another file"));
     let swept = with("plain.json").unwrap();
-    assert!(
-        swept.cell(&[("dynamic.max_batch_size", "8")]).is_ok(),
-        "files are kept for cells"
-    );
+    assert!(swept.cell(&[("dynamic.max_batch_size", "8")]).is_ok(), "files are kept for cells");
 }
 
 #[test]
@@ -500,10 +436,7 @@ fn a_broken_trace_is_named_with_its_line() {
     let words = load(&Input::from_text("x.toml", text), &[], &files)
         .map_err(|all| render(&all))
         .unwrap_err();
-    assert!(
-        words.contains("broken.csv, line 7: the time goes backwards"),
-        "{words}"
-    );
+    assert!(words.contains("broken.csv, line 7: the time goes backwards"), "{words}");
     assert!(words.contains("sort the file by time"), "{words}");
 }
 
@@ -519,11 +452,7 @@ fn thresholds_know_their_line() {
 fn scaling_keeps_the_pattern() {
     for (path, scenario) in scenarios() {
         let Some(rate) = scenario.total_rate_per_s() else {
-            assert!(
-                scenario.with_total_rate(10.0).is_none(),
-                "{}",
-                path.display()
-            );
+            assert!(scenario.with_total_rate(10.0).is_none(), "{}", path.display());
             continue;
         };
         let half = scenario.with_total_rate(rate / 2.0).unwrap();
@@ -531,9 +460,7 @@ fn scaling_keeps_the_pattern() {
         assert!((found / rate - 0.5).abs() < 1e-9, "{}", path.display());
         assert!(scenario.with_total_rate(0.0).is_none());
         assert!(scenario.with_total_rate(f64::NAN).is_none());
-        half.arrivals
-            .iter()
-            .for_each(|s| s.process.check().unwrap());
+        half.arrivals.iter().for_each(|s| s.process.check().unwrap());
     }
 }
 
@@ -557,10 +484,7 @@ fn the_schema_accepts_what_is_read() {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
     for (path, scenario) in scenarios() {
         for value in [as_json(&path), scenario.to_value()] {
-            let wrong: Vec<String> = validator
-                .iter_errors(&value)
-                .map(|e| e.to_string())
-                .collect();
+            let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
             assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
         }
     }
@@ -596,7 +520,7 @@ fn the_schema_refuses_unknown_keys() {
 }
 
 fn survives(name: &str, bytes: Vec<u8>) {
-    let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+    let files = Beside::new(Path::new("scenarios/x"));
     match load(&Input::from_text(name, bytes), &[], &files) {
         Ok(loaded) => {
             let _ = render(&loaded.warnings);

@@ -9,11 +9,7 @@ use crate::time::Nanos;
 
 /// `think`: a constant duration, or a law with its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "schema",
-    derive(serde::Serialize, schemars::JsonSchema),
-    serde(untagged)
-)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema), serde(untagged))]
 pub enum Think {
     /// The same think time every time.
     Constant(Nanos),
@@ -73,10 +69,7 @@ impl ClosedLoop {
         }
         Err(BadParam::new(
             "clients",
-            format!(
-                "a closed loop has 1 to 1,000,000 clients, not {}",
-                self.clients
-            ),
+            format!("a closed loop has 1 to 1,000,000 clients, not {}", self.clients),
             "write how many callers wait for their answers at the same time",
         ))
     }

@@ -7,9 +7,14 @@
 //! The other parametrisation gives the mean rate, `I` (`idc`), the burst time scale `1/q`
 //! (`timescale`) and the share of time in the high state (`high_share`).
 
+use super::Stream;
+use super::clock::Clock;
+use crate::rng::SimRng;
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
 use crate::units::{Fraction, Rate};
+use rand::RngExt;
+use rand_distr::Exp1;
 
 params! {
     /// Parameters of `mmpp`: either `rates` and `dwells`, or `rate`, `idc`, `timescale` and
@@ -109,7 +114,8 @@ impl MmppLaw {
                 "idc",
                 format!("idc {idc} cannot be reached by a two-state process at these values"),
                 format!(
-                    "write 1 to {idc_max:.4}; a longer timescale or a smaller high_share allows more"
+                    "write 1 to {}; a longer timescale or a smaller high_share allows more",
+                    (idc_max * 1e4).floor() / 1e4
                 ),
             ));
         }
@@ -146,39 +152,20 @@ impl Mmpp {
             || self.timescale.is_some()
             || self.high_share.is_some();
         if by_state && by_burst {
-            return Err(BadParam::new(
-                "rates",
-                "the two ways to write an mmpp are mixed",
-                HELP,
-            ));
+            return Err(BadParam::new("rates", "the two ways to write an mmpp are mixed", HELP));
         }
         if by_state {
             let (Some(rates), Some(dwells)) = (self.rates, self.dwells) else {
-                return Err(BadParam::new(
-                    "rates",
-                    "rates and dwells belong together",
-                    HELP,
-                ));
+                return Err(BadParam::new("rates", "rates and dwells belong together", HELP));
             };
-            let dwells_s = [
-                positive_s("dwells", dwells[0])?,
-                positive_s("dwells", dwells[1])?,
-            ];
-            return Ok(MmppLaw {
-                rates_per_s: rates.map(Rate::per_s),
-                dwells_s,
-            });
+            let dwells_s = [positive_s("dwells", dwells[0])?, positive_s("dwells", dwells[1])?];
+            return Ok(MmppLaw { rates_per_s: rates.map(Rate::per_s), dwells_s });
         }
         let (Some(rate), Some(idc), Some(timescale)) = (self.rate, self.idc, self.timescale) else {
             return Err(BadParam::new("rate", "this mmpp is not complete", HELP));
         };
         let share = self.high_share.map_or(0.5, Fraction::get);
-        MmppLaw::from_burstiness(
-            rate.per_s(),
-            idc,
-            positive_s("timescale", timescale)?,
-            share,
-        )
+        MmppLaw::from_burstiness(rate.per_s(), idc, positive_s("timescale", timescale)?, share)
     }
 }
 
@@ -192,5 +179,102 @@ impl OnOff {
             rates_per_s: [self.rate_on.per_s(), self.rate_off.map_or(0.0, Rate::per_s)],
             dwells_s: [positive_s("on", self.on)?, positive_s("off", self.off)?],
         })
+    }
+}
+
+/// Draws phases and, within a phase, exponential gaps.
+pub(super) struct Draw {
+    rng: SimRng,
+    law: MmppLaw,
+    state: usize,
+    /// Now, and the end of the current phase.
+    clock: Clock,
+    phase_ends: Clock,
+    phase_end_ns: u64,
+}
+
+impl Draw {
+    pub(super) fn new(law: MmppLaw, mut rng: SimRng) -> Self {
+        let [a, b] = law.dwells_s;
+        let state = usize::from(rng.random::<f64>() >= a / (a + b));
+        let mut draw = Self {
+            rng,
+            law,
+            state,
+            clock: Clock::default(),
+            phase_ends: Clock::default(),
+            phase_end_ns: 0,
+        };
+        draw.enter(state);
+        draw
+    }
+
+    /// Starts a phase where the last one ended.
+    fn enter(&mut self, state: usize) {
+        self.state = state;
+        let dwell_ns = self.law.dwells_s[state] * 1e9;
+        self.phase_end_ns = self.phase_ends.advance(self.rng.sample::<f64, _>(Exp1) * dwell_ns);
+    }
+
+    fn next(&mut self) -> u64 {
+        loop {
+            let rate = self.law.rates_per_s[self.state];
+            if rate > 0.0 {
+                let mut ahead = self.clock;
+                let at = ahead.advance(self.rng.sample::<f64, _>(Exp1) * (1e9 / rate));
+                if at <= self.phase_end_ns {
+                    self.clock = ahead;
+                    return at;
+                }
+            }
+            // No arrival before the phase ends; exponential gaps have no memory, so draw afresh
+            // from the moment the phase ended.
+            self.clock = self.phase_ends;
+            self.enter(1 - self.state);
+        }
+    }
+}
+
+impl Stream for Draw {
+    fn fill(&mut self, out: &mut [u64]) -> usize {
+        for (i, slot) in out.iter_mut().enumerate() {
+            *slot = self.next();
+            if *slot == u64::MAX {
+                return i;
+            }
+        }
+        out.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_parametrisations_agree() {
+        let by_state = MmppLaw { rates_per_s: [300.0, 40.0], dwells_s: [0.020, 0.180] };
+        assert!((by_state.mean_rate_per_s() - 66.0).abs() < 1e-12);
+        assert!((by_state.idc_limit() - 4.318_545_5).abs() < 1e-7, "{}", by_state.idc_limit());
+        let by_burst = MmppLaw::from_burstiness(
+            by_state.mean_rate_per_s(),
+            by_state.idc_limit(),
+            by_state.timescale_s(),
+            0.1,
+        );
+        let by_burst = by_burst.unwrap();
+        for i in 0..2 {
+            let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+            assert!(close(by_burst.rates_per_s[i], by_state.rates_per_s[i]), "{by_burst:?}");
+            assert!(close(by_burst.dwells_s[i], by_state.dwells_s[i]), "{by_burst:?}");
+        }
+    }
+
+    #[test]
+    fn infeasible_burstiness_names_the_largest() {
+        let largest = 1.0 + 2.0 * 0.1 * 100.0 * (0.8 / 0.2);
+        assert!(MmppLaw::from_burstiness(100.0, largest, 0.1, 0.2).is_ok());
+        let error = MmppLaw::from_burstiness(100.0, largest * 1.01, 0.1, 0.2).unwrap_err();
+        assert!(error.help.contains("81.0000"), "{}", error.help);
     }
 }

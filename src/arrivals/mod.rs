@@ -3,19 +3,25 @@
 //! One file per process. A process fills blocks of sorted arrival times; it never knows the
 //! policy, the cell or the thread.
 
+mod clock;
 mod closed_loop;
+
 mod deterministic;
+mod feed;
 mod gamma;
 mod mmpp;
 mod poisson;
 mod trace;
 
+use crate::rng::SimRng;
 use crate::tagged::{BadParam, tagged};
 pub use closed_loop::{ClosedLoop, Think, ThinkKind, ThinkLaw};
 pub use deterministic::Deterministic;
+pub use feed::{BLOCK, Feed, Limits};
 pub use gamma::Gamma;
 pub use mmpp::{Mmpp, MmppLaw, OnOff};
 pub use poisson::Poisson;
+use std::sync::Arc;
 pub use trace::{Columns, Replay, TimeScale, TimeScaleMode, Trace};
 
 tagged! {
@@ -45,5 +51,38 @@ impl Process {
             Self::ClosedLoop(p) => p.check(),
             Self::Trace(p) => p.check(),
         }
+    }
+}
+
+/// A source of arrival times.
+pub trait Stream {
+    /// Writes the next arrival times in nanoseconds, never decreasing, and returns how many;
+    /// fewer than asked for only where the stream ends.
+    fn fill(&mut self, out: &mut [u64]) -> usize;
+}
+
+impl Process {
+    /// The stream of an open-loop process; `None` for a closed loop, whose arrivals depend on
+    /// what the server answers. `trace` holds the recorded arrivals of a `trace` process.
+    ///
+    /// # Errors
+    /// Parameters that cannot be meant (see [`Process::check`]).
+    pub fn stream(
+        &self,
+        trace: Option<&Arc<Trace>>,
+        rng: SimRng,
+    ) -> Result<Option<Box<dyn Stream + Send>>, BadParam> {
+        Ok(Some(match self {
+            Self::Poisson(p) => Box::new(poisson::Draw::new(p, rng)),
+            Self::Deterministic(p) => Box::new(deterministic::Ticks::new(p)),
+            Self::Gamma(p) => Box::new(gamma::Draw::new(p, rng)?),
+            Self::Mmpp(p) => Box::new(mmpp::Draw::new(p.law()?, rng)),
+            Self::OnOff(p) => Box::new(mmpp::Draw::new(p.law()?, rng)),
+            Self::ClosedLoop(_) => return Ok(None),
+            Self::Trace(p) => {
+                let trace = trace.map(Arc::clone).unwrap_or_default();
+                Box::new(trace::Playback::new(trace, p.factor()))
+            }
+        }))
     }
 }

@@ -1,7 +1,9 @@
 //! `trace`: recorded arrivals, replayed as they are or with time stretched or squeezed.
 
+use super::Stream;
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
+use std::sync::Arc;
 
 /// How a trace is made faster or slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,4 +92,44 @@ pub struct Trace {
     pub input_lengths: Vec<u32>,
     /// Output length of each request in tokens; empty when the trace has none.
     pub output_lengths: Vec<u32>,
+}
+
+impl Trace {
+    /// Arrivals per second over the trace: gaps per span; 0 for fewer than two arrivals.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of requests")]
+    pub fn rate_per_s(&self) -> f64 {
+        match self.arrivals.last() {
+            Some(last) if *last > Nanos::ZERO => (self.arrivals.len() - 1) as f64 / last.as_s(),
+            _ => 0.0,
+        }
+    }
+}
+
+/// Replays recorded times, every gap divided by a factor.
+pub(super) struct Playback {
+    trace: Arc<Trace>,
+    factor: f64,
+    at: usize,
+}
+
+impl Playback {
+    pub(super) fn new(trace: Arc<Trace>, factor: f64) -> Self {
+        Self { trace, factor, at: 0 }
+    }
+}
+
+impl Stream for Playback {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    #[expect(clippy::cast_precision_loss, reason = "below 104 days a nanosecond is exact")]
+    fn fill(&mut self, out: &mut [u64]) -> usize {
+        let rest = &self.trace.arrivals[self.at..];
+        let n = rest.len().min(out.len());
+        let unscaled = (self.factor - 1.0).abs() < f64::EPSILON;
+        for (slot, time) in out.iter_mut().zip(rest) {
+            *slot = if unscaled { time.0 } else { (time.0 as f64 / self.factor).round() as u64 };
+        }
+        self.at += n;
+        n
+    }
 }

@@ -1,1 +1,48 @@
-//! placeholder
+//! The command line: one file per verb.
+
+mod args;
+mod completions;
+mod exact;
+mod exit;
+mod files;
+mod import;
+mod init;
+mod input;
+mod plot;
+mod progress;
+mod run;
+mod show;
+mod signals;
+mod sweep;
+mod trace;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use exit::{Code, Failure};
+use std::process::ExitCode;
+
+/// Parses the arguments, runs the verb and returns its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let colour = show::colour(cli.common.color);
+    let done = match &cli.verb {
+        None => init::greet(),
+        Some(Verb::Run(args)) => run::run(args, &cli.common),
+        Some(Verb::Sweep(args)) => sweep::run(args, &cli.common),
+        Some(Verb::Exact(args)) => exact::run(args, &cli.common),
+        Some(Verb::Trace(args)) => trace::run(args, &cli.common),
+        Some(Verb::Plot(args)) => plot::run(args, &cli.common),
+        Some(Verb::Import(args)) => import::run(args, &cli.common),
+        Some(Verb::Init(args)) => init::run(args),
+        Some(Verb::Schema(args)) => init::schema(args),
+        Some(Verb::Completions(args)) => completions::run(args),
+    };
+    match done {
+        Ok(code) => code.into(),
+        Err(failure) => failure.report(colour).into(),
+    }
+}
+
+/// What a verb returns.
+type Done = Result<Code, Failure>;

@@ -25,3 +25,10 @@ impl Affine {
         Ok(())
     }
 }
+
+impl Affine {
+    /// Service time of a batch of `items`, ns.
+    pub(super) fn service_ns(&self, items: u32) -> u64 {
+        self.fixed.0.saturating_add(self.per_item.0.saturating_mul(u64::from(items)))
+    }
+}

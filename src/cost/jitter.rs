@@ -48,10 +48,7 @@ impl Jitter {
             Self::Lognormal(l) if l.cv.is_finite() && l.cv > 0.0 && l.cv <= 10.0 => Ok(()),
             Self::Lognormal(l) => Err(BadParam::new(
                 "cv",
-                format!(
-                    "the cv of jitter lies above 0 and at most 10, it is {}",
-                    l.cv
-                ),
+                format!("the cv of jitter lies above 0 and at most 10, it is {}", l.cv),
                 "write 0.05 for 5 % jitter, or leave jitter out for none",
             )),
         }

@@ -1,1 +1,4 @@
-//! placeholder
+//! Files of other programs: recorded traces, and configurations of real servers.
+
+pub mod trace;
+pub mod triton;

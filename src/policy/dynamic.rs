@@ -1,6 +1,16 @@
 //! `dynamic`: size or timeout, the rule every batching server is said to follow.
+//!
+//! A free instance starts a batch as soon as `max_batch_size` requests are queued (or
+//! `min_batch_size`, or a preferred size), else when `max_wait` has passed since the anchor. With
+//! head arrival `a`, instance free at `F` and the arrival `t` that reaches the target, the start is
+//! `max(F, min(t, anchor + max_wait))`, where the anchor is `a` or, for `pickup`, `max(F, a)`.
+//!
+//! `oldest_arrival` is how Triton (2.51) and TF Serving count, `pickup` how TorchServe (0.12),
+//! KServe and mosec do; none of them is exactly this textbook rule (look-ahead, merging, locks,
+//! polling), which is why real servers have policies of their own.
+//! `min_batch_size = a` with `max_wait = "none"` is Neuts' (a, b) rule.
 
-use super::check_cap;
+use super::{Law, check_cap};
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
 
@@ -54,6 +64,18 @@ impl Dynamic {
         self.min_batch_size.unwrap_or(self.max_batch_size)
     }
 
+    pub(super) fn law(&self) -> Law {
+        Law {
+            cap: self.max_batch_size,
+            target: self.target(),
+            wait: match self.max_wait {
+                MaxWait::After(wait) => wait,
+                MaxWait::Never => Nanos::MAX,
+            },
+            anchor: self.wait_anchor,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), BadParam> {
         check_cap(self.max_batch_size)?;
         let cap = self.max_batch_size;
@@ -66,11 +88,7 @@ impl Dynamic {
                 format!("write a size from 1 to {cap}"),
             ));
         }
-        if let Some(size) = self
-            .preferred_batch_sizes
-            .iter()
-            .find(|s| !(1..=cap).contains(*s))
-        {
+        if let Some(size) = self.preferred_batch_sizes.iter().find(|s| !(1..=cap).contains(*s)) {
             return Err(BadParam::new(
                 "preferred_batch_sizes",
                 format!("preferred size {size} is not between 1 and max_batch_size {cap}"),

@@ -1,1 +1,24 @@
-//! placeholder
+//! Reports: an Outcome as a table, Markdown, CSV or JSON.
+
+mod cells;
+mod grid;
+mod number;
+
+pub use cells::{csv_cells, simulated, summary_table, verdict_lines, warning_lines};
+pub use grid::{Align, Column, Grid};
+pub use number::{count, decimals, plus_minus, rate};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum Format {
+    /// Aligned columns for a terminal.
+    #[default]
+    Table,
+    /// The whole result for programs.
+    Json,
+    /// One line per cell, for spreadsheets.
+    Csv,
+    /// A table for a pull request or a wiki.
+    Markdown,
+}

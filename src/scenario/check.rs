@@ -29,21 +29,14 @@ pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
         let Cost::Table(table) = &server.cost else {
             continue;
         };
-        let Some(last) = table
-            .points
-            .last()
-            .filter(|_| table.beyond == Beyond::Refuse)
-        else {
+        let Some(last) = table.points.last().filter(|_| table.beyond == Beyond::Refuse) else {
             continue;
         };
         for (j, labelled) in scenario.policies.iter().enumerate() {
             if labelled.policy.cap().is_some_and(|cap| cap <= last.n) {
                 continue;
             }
-            let cap = labelled
-                .policy
-                .cap()
-                .map_or("unbounded".into(), |cap| cap.to_string());
+            let cap = labelled.policy.cap().map_or("unbounded".into(), |cap| cap.to_string());
             let label = &labelled.label;
             let what = format!(
                 "batches of `{label}` are {cap}, the cost table ends at {} and refuses more",
@@ -72,18 +65,13 @@ pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
 }
 
 /// Every latency can be kept of a bounded number of requests.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a comparison with a round number"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a comparison with a round number")]
 fn too_many_to_keep(scenario: &Scenario, tree: &Node) -> Option<Problem> {
     let run = &scenario.run;
     if !run.exact_latencies {
         return None;
     }
-    let most = Load::of(scenario)
-        .requests
-        .or(run.max_requests.map(|n| n as f64))?;
+    let most = Load::of(scenario).requests.or(run.max_requests.map(|n| n as f64))?;
     if most <= MAX_EXACT {
         return None;
     }
@@ -100,12 +88,7 @@ fn too_many_to_keep(scenario: &Scenario, tree: &Node) -> Option<Problem> {
 
 /// What is legal but hardly meant.
 pub(crate) fn warnings(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
-    let mut checker = Checker {
-        scenario,
-        tree,
-        load: Load::of(scenario),
-        found: Vec::new(),
-    };
+    let mut checker = Checker { scenario, tree, load: Load::of(scenario), found: Vec::new() };
     checker.overload();
     checker.costs();
     checker.run();
@@ -139,10 +122,7 @@ impl Checker<'_> {
 
     /// Whether a sweep varies something below this head, so that what is written is not run.
     fn swept(&self, head: &str) -> bool {
-        let below = |path: &str| {
-            path.strip_prefix(head)
-                .is_some_and(|rest| rest.starts_with('.'))
-        };
+        let below = |path: &str| path.strip_prefix(head).is_some_and(|rest| rest.starts_with('.'));
         self.scenario.sweep.iter().any(|axis| below(&axis.path))
     }
 
@@ -156,10 +136,7 @@ impl Checker<'_> {
     }
 
     fn overload(&mut self) {
-        let Some(rate) = self
-            .scenario
-            .total_rate_per_s()
-            .filter(|_| !self.swept("arrivals"))
+        let Some(rate) = self.scenario.total_rate_per_s().filter(|_| !self.swept("arrivals"))
         else {
             return;
         };
@@ -185,11 +162,7 @@ impl Checker<'_> {
         if over.is_empty() {
             return;
         }
-        let bounded = self
-            .scenario
-            .servers
-            .iter()
-            .all(|s| s.queue_limit.is_some())
+        let bounded = self.scenario.servers.iter().all(|s| s.queue_limit.is_some())
             || self.scenario.arrivals.iter().all(|s| s.timeout.is_some());
         let help = if bounded {
             "what the server cannot do is rejected or expires"
@@ -217,26 +190,16 @@ impl Checker<'_> {
                 let help = "check the measurement; a server would rather run the larger batch";
                 self.warn(COST_NOT_MONOTONE, span, what, help);
             }
-            let Some(last) = table
-                .points
-                .last()
-                .filter(|_| table.beyond == Beyond::Extend)
-            else {
+            let Some(last) = table.points.last().filter(|_| table.beyond == Beyond::Extend) else {
                 continue;
             };
             for labelled in &self.scenario.policies {
-                let beyond = labelled
-                    .policy
-                    .cap()
-                    .is_none_or(|cap| cap > last.n.saturating_mul(2));
+                let beyond = labelled.policy.cap().is_none_or(|cap| cap > last.n.saturating_mul(2));
                 if beyond && !self.swept(&labelled.label) {
                     let what = format!(
                         "`{}` runs batches of {}, the cost table ends at {}",
                         labelled.label,
-                        labelled
-                            .policy
-                            .cap()
-                            .map_or("any size".into(), |cap| cap.to_string()),
+                        labelled.policy.cap().map_or("any size".into(), |cap| cap.to_string()),
                         last.n
                     );
                     let help = "times beyond the last point continue its slope; measure a larger \
@@ -255,11 +218,7 @@ impl Checker<'_> {
             Process::Deterministic(_) | Process::Trace(_) => false,
         };
         let fixed = !self.scenario.arrivals.iter().any(|s| random(&s.process))
-            && self
-                .scenario
-                .servers
-                .iter()
-                .all(|s| matches!(s.jitter, Jitter::None(_)));
+            && self.scenario.servers.iter().all(|s| matches!(s.jitter, Jitter::None(_)));
         if let Some(node) = run.filter(|run| run.get("replications").is_some())
             && fixed
             && self.scenario.run.replications > 1
@@ -287,12 +246,7 @@ impl Checker<'_> {
             if above != good_above {
                 let what = "this threshold is met when things go badly".to_owned();
                 let turned = if good_above { ">=" } else { "<" };
-                self.warn(
-                    REVERSED,
-                    span,
-                    what,
-                    format!("turn it around with {turned}"),
-                );
+                self.warn(REVERSED, span, what, format!("turn it around with {turned}"));
             }
             let Metric::Quantile(q) = threshold.metric else {
                 continue;
@@ -356,10 +310,7 @@ impl Checker<'_> {
                 let help = "no setting of the policy can meet it: check the cost and the objective";
                 return self.warn(WAIT_OVER_SLO, node_span(node), what, help);
             }
-            if let Policy::Dynamic(Dynamic {
-                max_wait: MaxWait::After(wait),
-                ..
-            }) = labelled.policy
+            if let Policy::Dynamic(Dynamic { max_wait: MaxWait::After(wait), .. }) = labelled.policy
                 && wait.as_ms() + pass >= limit
             {
                 let what = format!(
@@ -398,12 +349,7 @@ impl Checker<'_> {
         let cap = labelled.policy.cap().unwrap_or(1);
         if limit < needs {
             let what = format!("a batch of {needs} never fills: the queue holds {limit}");
-            self.warn(
-                STATIC_STALL,
-                span,
-                what,
-                "raise queue_limit to the batch size or above",
-            );
+            self.warn(STATIC_STALL, span, what, "raise queue_limit to the batch size or above");
         } else if limit < cap {
             let what = format!("the queue holds {limit}, so no batch reaches {cap}");
             let help = "raise queue_limit to the batch size or above";
@@ -412,13 +358,7 @@ impl Checker<'_> {
     }
 
     fn expiry(&mut self, labelled: &Labelled, node: &Node) {
-        let Some(timeout) = self
-            .scenario
-            .arrivals
-            .iter()
-            .filter_map(|s| s.timeout)
-            .min()
-        else {
+        let Some(timeout) = self.scenario.arrivals.iter().filter_map(|s| s.timeout).min() else {
             return;
         };
         match (&labelled.policy, self.load.mean_per_s) {
@@ -435,13 +375,9 @@ impl Checker<'_> {
                     self.warn(ALL_EXPIRE, place(node, "max_batch_size"), what, help);
                 }
             }
-            (
-                Policy::Dynamic(Dynamic {
-                    max_wait: MaxWait::After(wait),
-                    ..
-                }),
-                _,
-            ) if *wait >= timeout => {
+            (Policy::Dynamic(Dynamic { max_wait: MaxWait::After(wait), .. }), _)
+                if *wait >= timeout =>
+            {
                 let what = format!("requests expire after {timeout}, before max_wait of {wait}");
                 let help = "write a max_wait well below the timeout";
                 self.warn(ALL_EXPIRE, place(node, "max_wait"), what, help);
@@ -475,11 +411,8 @@ impl Checker<'_> {
             && !self.swept("arrivals")
             && most < f64::from(target)
         {
-            let key = if dynamic.min_batch_size.is_some() {
-                "min_batch_size"
-            } else {
-                "max_batch_size"
-            };
+            let key =
+                if dynamic.min_batch_size.is_some() { "min_batch_size" } else { "max_batch_size" };
             let what = format!(
                 "{key} {target} is out of reach at this load: about {} requests come together",
                 expected.round().max(1.0)

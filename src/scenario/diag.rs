@@ -95,11 +95,7 @@ impl Diagnostic {
         for help in &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let renderer = if colour {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let mut out = renderer.render(&[group]);
         out.push('\n');
         out
@@ -111,13 +107,7 @@ impl Diagnostic {
         let place = self.place.as_ref()?;
         let before = place.source.text.get(..place.in_bounds().start)?;
         let line = before.matches('\n').count() + 1;
-        let column = before
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count()
-            + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         Some((line, column))
     }
 }
@@ -154,27 +144,15 @@ pub(crate) struct Span {
 
 impl Span {
     /// Of something no text holds, such as a default.
-    pub(crate) const NONE: Self = Self {
-        source: u32::MAX,
-        start: 0,
-        end: 0,
-    };
+    pub(crate) const NONE: Self = Self { source: u32::MAX, start: 0, end: 0 };
 
     /// The scenario as a whole.
-    pub(crate) const SCENARIO: Self = Self {
-        source: 0,
-        start: 0,
-        end: 0,
-    };
+    pub(crate) const SCENARIO: Self = Self { source: 0, start: 0, end: 0 };
 
     /// Bytes `range` of the text with number `source`.
     pub(crate) fn new(source: u32, range: Range<usize>) -> Self {
         let fit = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Self {
-            source,
-            start: fit(range.start),
-            end: fit(range.end),
-        }
+        Self { source, start: fit(range.start), end: fit(range.end) }
     }
 
     /// Whether this points anywhere.
@@ -184,18 +162,12 @@ impl Span {
 
     /// Bytes `range` of this stretch, counted from its start.
     pub(crate) fn within(self, range: Range<usize>) -> Self {
-        Self::new(
-            self.source,
-            self.start as usize + range.start..self.start as usize + range.end,
-        )
+        Self::new(self.source, self.start as usize + range.start..self.start as usize + range.end)
     }
 
     /// From the start of this stretch to the end of a later one.
     pub(crate) fn until(self, end: Self) -> Self {
-        Self {
-            end: end.end.max(self.end),
-            ..self
-        }
+        Self { end: end.end.max(self.end), ..self }
     }
 
     /// Where it starts, for putting things in the order of the text.
@@ -216,10 +188,7 @@ pub(crate) struct Texts(Vec<Arc<Text>>);
 impl Texts {
     /// Adds a text and returns its number.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> u32 {
-        self.0.push(Arc::new(Text {
-            name: name.into(),
-            text: text.into(),
-        }));
+        self.0.push(Arc::new(Text { name: name.into(), text: text.into() }));
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -268,13 +237,7 @@ pub(crate) struct Problem {
 impl Problem {
     /// A problem at `span`.
     pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            span,
-            label: None,
-            help: Vec::new(),
-        }
+        Self { code, message: message.into(), span, label: None, help: Vec::new() }
     }
 
     /// Adds a few words under the place.

@@ -92,14 +92,7 @@ impl Fault {
         let mut valid: Vec<&str> = expected.to_vec();
         valid.extend(view.skip);
         Self::new(
-            unknown_key(
-                view.table,
-                view.kind.or(view.key),
-                key,
-                &valid,
-                view.node,
-                span,
-            ),
+            unknown_key(view.table, view.kind.or(view.key), key, &valid, view.node, span),
             Lacks::Nothing,
         )
     }
@@ -133,10 +126,7 @@ impl Fault {
                 span,
                 format!("`{written}` {plural} are not known to this version yet"),
             )
-            .help(format!(
-                "this version knows {}",
-                known::listed(variants, "and")
-            ));
+            .help(format!("this version knows {}", known::listed(variants, "and")));
             return Self::new(problem, Lacks::Nothing);
         }
         let what = match (family, key) {
@@ -157,10 +147,7 @@ impl Fault {
     /// A list with more items than its type takes.
     pub(crate) fn too_many(len: usize, wanted: usize) -> Self {
         let message = format!("must be a list of {wanted}, it has {len}");
-        Self::new(
-            Problem::new(WRONG_TYPE, Span::NONE, message),
-            Lacks::Subject,
-        )
+        Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Subject)
     }
 }
 
@@ -174,22 +161,12 @@ pub(crate) fn unknown_key(
     span: Span,
 ) -> Problem {
     if known::later_keys(table).contains(&key) {
-        return Problem::new(
-            NOT_YET,
-            span,
-            format!("`{key}` is not known to this version yet"),
-        )
-        .help("leave it out, or use a version that has it");
+        return Problem::new(NOT_YET, span, format!("`{key}` is not known to this version yet"))
+            .help("leave it out, or use a version that has it");
     }
-    let whose = owner
-        .map(|owner| format!(" of `{owner}`"))
-        .unwrap_or_default();
+    let whose = owner.map(|owner| format!(" of `{owner}`")).unwrap_or_default();
     let mut problem = Problem::new(UNKNOWN_KEY, span, format!("unknown key `{key}`{whose}"));
-    let free: Vec<&str> = valid
-        .iter()
-        .copied()
-        .filter(|v| node.get(v).is_none())
-        .collect();
+    let free: Vec<&str> = valid.iter().copied().filter(|v| node.get(v).is_none()).collect();
     // A key that is given already is the second-best guess.
     if let Some(near) = known::closest(key, &free).or_else(|| known::closest(key, valid)) {
         problem = problem.label(format!("did you mean `{near}`?"));
@@ -237,9 +214,7 @@ fn type_help(found: Unexpected<'_>, expected: &str) -> Option<String> {
     match found {
         Unexpected::Str(text) if expected.contains("number") => {
             let number: f64 = text.trim().parse().ok()?;
-            number
-                .is_finite()
-                .then(|| format!("write {} without quotes", text.trim()))
+            number.is_finite().then(|| format!("write {} without quotes", text.trim()))
         }
         Unexpected::Float(x) if expected.contains("whole number") && x.fract() == 0.0 => {
             Some(format!("write {x}"))
@@ -257,10 +232,9 @@ impl Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         let message = message.to_string();
         match message.split_once(HELP_MARK) {
-            Some((what, help)) => Self::new(
-                Problem::new(BAD_QUANTITY, Span::NONE, what).help(help),
-                Lacks::Prefix,
-            ),
+            Some((what, help)) => {
+                Self::new(Problem::new(BAD_QUANTITY, Span::NONE, what).help(help), Lacks::Prefix)
+            }
             None => Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Prefix),
         }
     }
@@ -288,10 +262,7 @@ impl Error for Fault {
 
     fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
         let message = format!("must be {}, it has {len}", expected_words(expected));
-        Self::new(
-            Problem::new(WRONG_TYPE, Span::NONE, message),
-            Lacks::Subject,
-        )
+        Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Subject)
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {

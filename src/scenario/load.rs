@@ -49,15 +49,7 @@ pub fn load(source: &Input, sets: &[String], files: &dyn Files) -> Result<Loaded
     let stem = source.stem.clone();
     let read = resolve(&tree, &stem, total, Some(files), &mut cache, &mut texts);
     let (scenario, axes) = read.map_err(|p| diagnose(&texts, p))?;
-    let mut loaded = Loaded {
-        scenario,
-        warnings: Vec::new(),
-        tree,
-        stem,
-        texts,
-        cache,
-        total,
-    };
+    let mut loaded = Loaded { scenario, warnings: Vec::new(), tree, stem, texts, cache, total };
     loaded.check_axes(&axes, files)?;
     let warnings = check::warnings(&loaded.scenario, &loaded.tree);
     loaded.warnings = diagnose(&loaded.texts, warnings);
@@ -80,12 +72,7 @@ fn resolve(
     cache: &mut Cache,
     texts: &mut Texts,
 ) -> Result<Resolved, Vec<Problem>> {
-    let mut resolver = Resolver {
-        files,
-        cache,
-        texts,
-        problems: Vec::new(),
-    };
+    let mut resolver = Resolver { files, cache, texts, problems: Vec::new() };
     let Some((mut scenario, axes)) = resolver.read(tree, stem) else {
         return Err(resolver.problems);
     };
@@ -124,9 +111,7 @@ impl Loaded {
     pub fn cell(&self, coords: &[(&str, &str)]) -> Result<Scenario, Vec<Diagnostic>> {
         let mut cache = self.cache.clone();
         let mut texts = self.texts.clone();
-        let edits = coords
-            .iter()
-            .map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
+        let edits = coords.iter().map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
         if let Ok(scenario) = self.point(edits, None, &mut cache, &mut texts) {
             return Ok(scenario);
         }
@@ -171,11 +156,7 @@ impl Loaded {
         for (i, axis) in axes.iter().enumerate() {
             for varied in &axis.values {
                 let edits = axes.iter().enumerate().filter_map(|(j, other)| {
-                    let (text, span) = if i == j {
-                        varied
-                    } else {
-                        other.values.first()?
-                    };
+                    let (text, span) = if i == j { varied } else { other.values.first()? };
                     Some((other.path.as_str(), other.path_span, text.as_str(), *span))
                 });
                 if let Err(found) = self.point(edits, Some(files), &mut cache, &mut texts) {
@@ -186,11 +167,7 @@ impl Loaded {
         }
         self.cache = cache;
         self.texts = texts;
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(diagnose(&self.texts, problems))
-        }
+        if problems.is_empty() { Ok(()) } else { Err(diagnose(&self.texts, problems)) }
     }
 }
 
@@ -201,10 +178,7 @@ fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span)) -> Pro
     }
     // At the axis itself the place says it all.
     if problem.span != value.1 && problem.span != axis.path_span {
-        problem.help.push(format!(
-            "this is `{}` = {} of the sweep",
-            axis.path, value.0
-        ));
+        problem.help.push(format!("this is `{}` = {} of the sweep", axis.path, value.0));
     }
     problem
 }

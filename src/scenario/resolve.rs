@@ -106,14 +106,7 @@ impl Resolver<'_> {
             // Editors find the schema of a JSON file by `$schema`.
             if !ROOT_KEYS.contains(&entry.key.as_str()) && entry.key != "$schema" {
                 let key = &entry.key;
-                self.push(unknown_key(
-                    Table::Root,
-                    None,
-                    key,
-                    ROOT_KEYS,
-                    root,
-                    entry.key_span,
-                ));
+                self.push(unknown_key(Table::Root, None, key, ROOT_KEYS, root, entry.key_span));
             }
         }
         if let Some(schema) = self.optional::<u64>(root, "schema")
@@ -126,9 +119,7 @@ impl Resolver<'_> {
     }
 
     fn name(&mut self, root: &Node, stem: &str) -> String {
-        let name = self
-            .optional::<String>(root, "name")
-            .unwrap_or_else(|| stem.to_owned());
+        let name = self.optional::<String>(root, "name").unwrap_or_else(|| stem.to_owned());
         let plain = !name.trim().is_empty()
             && name.len() <= 200
             && !name.contains(['/', '\\', ':'])
@@ -207,9 +198,7 @@ impl Resolver<'_> {
                 );
             }
         }
-        let view = View::new(node)
-            .without(ARRIVALS_KEYS)
-            .as_table(Table::Arrivals);
+        let view = View::new(node).without(ARRIVALS_KEYS).as_table(Table::Arrivals);
         let process: Process = self.taken(view.read())?;
         if let Err(bad) = process.check() {
             self.bad(node, &bad);
@@ -219,13 +208,7 @@ impl Resolver<'_> {
             Process::Trace(replay) => Some(self.trace(node, replay)?),
             _ => None,
         };
-        Some(Source {
-            name,
-            class,
-            timeout,
-            process,
-            trace,
-        })
+        Some(Source { name, class, timeout, process, trace })
     }
 
     fn server(&mut self, node: &Node) -> Option<Server> {
@@ -256,13 +239,7 @@ impl Resolver<'_> {
             self.bad(cost_node, &bad);
             return None;
         }
-        Some(Server {
-            label: table.label,
-            instances,
-            queue_limit,
-            cost,
-            jitter,
-        })
+        Some(Server { label: table.label, instances, queue_limit, cost, jitter })
     }
 
     fn policy(&mut self, node: &Node) -> Option<Labelled> {
@@ -277,11 +254,7 @@ impl Resolver<'_> {
             self.bad(node, &bad);
             return None;
         }
-        Some(Labelled {
-            label: label.unwrap_or_else(|| policy.kind().into()),
-            guard,
-            policy,
-        })
+        Some(Labelled { label: label.unwrap_or_else(|| policy.kind().into()), guard, policy })
     }
 
     /// A label must be printable and must not begin a path of its own.
@@ -303,10 +276,7 @@ impl Resolver<'_> {
         servers: &[Server],
         policies: &[Labelled],
     ) {
-        let names = sources
-            .iter()
-            .map(|s| s.name.as_deref())
-            .collect::<Vec<_>>();
+        let names = sources.iter().map(|s| s.name.as_deref()).collect::<Vec<_>>();
         self.no_twins(root, "arrivals", "name", &names, "two sources are called");
         if servers.len() > 1 && servers.iter().any(|s| s.label.is_none()) {
             let at = root.get("server").map(Node::one_or_many).unwrap_or(&[]);
@@ -315,15 +285,9 @@ impl Resolver<'_> {
             let what = "servers that are compared need a `label` each";
             self.push(Problem::new(MISSING_KEY, span, what).help("write label = \"l4\""));
         }
-        let labels = servers
-            .iter()
-            .map(|s| s.label.as_deref())
-            .collect::<Vec<_>>();
+        let labels = servers.iter().map(|s| s.label.as_deref()).collect::<Vec<_>>();
         self.no_twins(root, "server", "label", &labels, "two servers are called");
-        let taken = policies
-            .iter()
-            .map(|p| Some(p.label.as_str()))
-            .collect::<Vec<_>>();
+        let taken = policies.iter().map(|p| Some(p.label.as_str())).collect::<Vec<_>>();
         self.no_twins(root, "policy", "label", &taken, "two policies are called");
         for label in labels.iter().flatten() {
             if taken.contains(&Some(*label)) {
@@ -349,9 +313,10 @@ impl Resolver<'_> {
             {
                 // Tables that could not be read are left out of `names`: find by content.
                 let kind = |n: &&Node| n.text(key).or(n.text("kind")) == Some(name);
-                let span = tables.iter().filter(kind).nth(1).map_or(root.span, |n| {
-                    n.get(key).or(n.get("kind")).map_or(n.span, |n| n.span)
-                });
+                let span =
+                    tables.iter().filter(kind).nth(1).map_or(root.span, |n| {
+                        n.get(key).or(n.get("kind")).map_or(n.span, |n| n.span)
+                    });
                 let help = format!("give each a `{key}` of its own");
                 self.push(
                     Problem::new(DUPLICATE_LABEL, span, format!("{what} `{name}`")).help(help),

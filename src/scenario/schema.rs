@@ -48,11 +48,7 @@ fn sections(generator: &mut SchemaGenerator) -> Map<String, Value> {
         }
         properties.insert(key.into(), schema);
     };
-    add(
-        "$schema",
-        "Where this schema is, for editors; ignored.",
-        json!({ "type": "string" }),
-    );
+    add("$schema", "Where this schema is, for editors; ignored.", json!({ "type": "string" }));
     add("schema", "Version of this format.", json!({ "const": 1 }));
     add(
         "name",
@@ -64,42 +60,14 @@ fn sections(generator: &mut SchemaGenerator) -> Map<String, Value> {
         "Seed of all random streams (default 42).",
         json!({ "type": "integer", "minimum": 0 }),
     );
-    add(
-        "run",
-        "How long and how precisely to simulate.",
-        one::<RunTable>(generator),
-    );
-    add(
-        "curve",
-        "Asks for a throughput-latency curve.",
-        one::<CurveTable>(generator),
-    );
-    add(
-        "arrivals",
-        "Sources of requests, superposed.",
-        many::<Process>(generator),
-    );
-    add(
-        "server",
-        "Servers to compare, usually one.",
-        many::<ServerTable>(generator),
-    );
-    add(
-        "client",
-        "Fixed delays outside the server.",
-        one::<ClientTable>(generator),
-    );
+    add("run", "How long and how precisely to simulate.", one::<RunTable>(generator));
+    add("curve", "Asks for a throughput-latency curve.", one::<CurveTable>(generator));
+    add("arrivals", "Sources of requests, superposed.", many::<Process>(generator));
+    add("server", "Servers to compare, usually one.", many::<ServerTable>(generator));
+    add("client", "Fixed delays outside the server.", one::<ClientTable>(generator));
     add("policy", "Policies to compare.", many::<Policy>(generator));
-    add(
-        "threshold",
-        "Objectives to judge.",
-        many::<ThresholdTable>(generator),
-    );
-    add(
-        "sweep",
-        "Axes of a sweep: paths such as \"dynamic.max_wait\".",
-        sweep(),
-    );
+    add("threshold", "Objectives to judge.", many::<ThresholdTable>(generator));
+    add("sweep", "Axes of a sweep: paths such as \"dynamic.max_wait\".", sweep());
     properties
 }
 
@@ -141,11 +109,7 @@ fn adapt(definitions: &mut Map<String, Value>, duration: Value) {
     // `jitter = "none"`: kinds without parameters can be a text.
     let bare: Vec<Value> = branches(definitions, "Jitter")
         .iter()
-        .filter(|b| {
-            b.get("required")
-                .and_then(Value::as_array)
-                .is_some_and(|r| r.len() == 1)
-        })
+        .filter(|b| b.get("required").and_then(Value::as_array).is_some_and(|r| r.len() == 1))
         .filter_map(|b| b.pointer("/properties/kind/const").cloned())
         .collect();
     if let Some(jitter) = definitions.get_mut("Jitter") {

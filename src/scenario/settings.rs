@@ -42,22 +42,14 @@ impl Resolver<'_> {
 
     fn complain(&mut self, code: &'static str, at: (&Node, &str), what: &str, help: &str) {
         let span = place(at.0, at.1);
-        self.problems
-            .push(Problem::new(code, span, what).help(help));
+        self.problems.push(Problem::new(code, span, what).help(help));
     }
 
     fn check_run(&mut self, node: &Node, run: &Run) {
         if !(0.0001..=0.5).contains(&run.precision) {
-            let what = format!(
-                "a precision lies between 0.01% and 50%, not {}%",
-                run.precision * 1e2
-            );
-            self.complain(
-                BAD_PARAM,
-                (node, "precision"),
-                &what,
-                "write precision = \"1%\"",
-            );
+            let what =
+                format!("a precision lies between 0.01% and 50%, not {}%", run.precision * 1e2);
+            self.complain(BAD_PARAM, (node, "precision"), &what, "write precision = \"1%\"");
         }
         if !(1..=10_000).contains(&run.replications) {
             let n = run.replications;
@@ -72,12 +64,7 @@ impl Resolver<'_> {
         }
         if run.max_requests == Some(0) {
             let help = "leave it out for no cap";
-            self.complain(
-                BAD_PARAM,
-                (node, "max_requests"),
-                "`max_requests` is 0",
-                help,
-            );
+            self.complain(BAD_PARAM, (node, "max_requests"), "`max_requests` is 0", help);
         }
         if let Some(requests) = run.requests
             && requests < u64::from(run.replications)
@@ -136,12 +123,7 @@ impl Resolver<'_> {
             |loads: &Vec<f64>| !loads.is_empty() && loads.iter().all(|x| *x > 0.0 && *x <= 2.0);
         if !table.loads.as_ref().is_none_or(fits) {
             let help = "write shares of capacity, as in [0.1, 0.5, 0.9]";
-            self.complain(
-                BAD_PARAM,
-                (node, "loads"),
-                "loads lie above 0 and at most 2",
-                help,
-            );
+            self.complain(BAD_PARAM, (node, "loads"), "loads lie above 0 and at most 2", help);
         }
         if table.rates.as_ref().is_some_and(Vec::is_empty) {
             let help = "write rates such as [\"100/s\"]";
@@ -150,12 +132,7 @@ impl Resolver<'_> {
         let precision = table.precision.map_or(CURVE_PRECISION, |p| p.get());
         if !(0.0001..=0.5).contains(&precision) {
             let what = "a precision lies between 0.01% and 50%";
-            self.complain(
-                BAD_PARAM,
-                (node, "precision"),
-                what,
-                "write precision = \"3%\"",
-            );
+            self.complain(BAD_PARAM, (node, "precision"), what, "write precision = \"3%\"");
         }
         let points = match (table.rates, table.loads) {
             (Some(rates), _) => CurvePoints::Rates(rates.iter().map(|r| r.per_s()).collect()),
@@ -169,12 +146,7 @@ impl Resolver<'_> {
         let Some(node) = root.get("client") else {
             return Client::default();
         };
-        let table: ClientTable = self
-            .taken(View::of("client", node).read())
-            .unwrap_or_default();
-        Client {
-            before: table.before,
-            after: table.after,
-        }
+        let table: ClientTable = self.taken(View::of("client", node).read()).unwrap_or_default();
+        Client { before: table.before, after: table.after }
     }
 }

@@ -89,9 +89,7 @@ fn unreadable(name: &str, e: &std::io::Error) -> Diagnostic {
 
 fn read_bounded(from: impl Read, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
-    from.take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| unreadable(name, &e))?;
+    from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(name, &e))?;
     Ok(bytes)
 }
 
@@ -116,11 +114,7 @@ impl Format {
             Some(line) if line.starts_with('[') => Self::Toml,
             Some(line) => {
                 let at = line.find(['=', ':']).map(|i| line.as_bytes()[i]);
-                if at == Some(b'=') {
-                    Self::Toml
-                } else {
-                    Self::Yaml
-                }
+                if at == Some(b'=') { Self::Toml } else { Self::Yaml }
             }
             None => Self::Toml,
         }

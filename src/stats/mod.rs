@@ -1,1 +1,14 @@
-//! placeholder
+//! Output analysis: warm-up, intervals, judgements.
+//!
+//! Quantiles are pooled over replications; their intervals come from sectioning (the replications
+//! are the sections), never from order statistics of one autocorrelated run. `docs/MODEL.md` says
+//! why.
+
+pub mod burstiness;
+mod judge;
+mod mser;
+mod section;
+
+pub use judge::{Evidence, holm};
+pub use mser::mser5;
+pub use section::{half_width, t_quantile};

@@ -1,1 +1,25 @@
-//! placeholder
+//! Studies: a scenario in, an [`Outcome`](crate::outcome::Outcome) out.
+//!
+//! `setup` turns a cell into what an engine needs, `cell` runs its replications in waves until
+//! they are precise enough, `measure` and `verdict` turn summaries into numbers and judgements;
+//! `run`, `curve`, `sweep` and `exact` put cells together. Work is spread over threads by cell and
+//! replication and collected by index, so that the bytes do not depend on how many there are.
+
+mod cell;
+mod control;
+mod curve;
+mod exact;
+mod measure;
+mod run;
+mod setup;
+mod sweep;
+mod verdict;
+
+pub use cell::{Budget, Measured, simulate};
+pub use control::Control;
+pub use curve::curve_points;
+pub use exact::exact;
+pub use run::{CellDone, CellTask, Options, Stalled, outcome_frame, run, simulate_cell};
+pub use setup::{Bench, Engine, Portion};
+pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
+pub use verdict::limits_ns;

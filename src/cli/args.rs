@@ -1,0 +1,268 @@
+//! The arguments of every verb.
+
+use crate::report::Format;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Which max_batch_size and max_wait meet your latency objective, on how many GPUs.
+///
+/// A simulator of request batching for GPU inference. Results go to standard output, everything
+/// else to standard error.
+#[derive(Debug, Parser)]
+#[command(
+    name = "batchsim",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 unexpected or I/O, 2 wrong usage or input, 4 nothing to \
+                  do, 95 the simulated server stalls, 96 inconclusive (with --inconclusive=fail), \
+                  99 a threshold failed, 130/143 interrupted (what is complete is saved)."
+)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) verb: Option<Verb>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Simulate every policy of a scenario: table, charts, verdicts
+    #[command(visible_alias = "simulate")]
+    Run(RunArgs),
+    /// Simulate a grid over any fields of a scenario; resumes where it was interrupted
+    Sweep(SweepArgs),
+    /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
+    Exact(ExactArgs),
+    /// Look at recorded arrivals
+    Trace(TraceArgs),
+    /// Draw the charts of a result again
+    Plot(PlotArgs),
+    /// Read a server's own configuration into a scenario
+    Import(ImportArgs),
+    /// Write a commented scenario to start from
+    Init(InitArgs),
+    /// Print the JSON Schema of scenarios or of results
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// Options of every verb.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    /// How to print results
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(super) format: Format,
+    /// Threads to use (default: all cores)
+    #[arg(long, short, global = true, value_name = "N")]
+    pub(super) jobs: Option<usize>,
+    /// Progress on standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(super) progress: When,
+    /// Colours on standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(super) color: When,
+}
+
+/// When to do something that suits terminals only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum When {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// A scenario and changes to it.
+#[derive(Debug, Args)]
+pub(super) struct ScenarioArgs {
+    /// The scenario: TOML, YAML or JSON; `-` reads standard input
+    #[arg(value_name = "SCENARIO")]
+    pub(super) scenario: PathBuf,
+    /// Change a key before running: label.key=value, as in dynamic.max_wait=3ms (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Seed of all random streams (default: the scenario's)
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Folder for results and charts (default: batchsim-out/<scenario>/)
+    #[arg(long, short, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// What to do about an open verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnInconclusive {
+    /// Say so and exit 0
+    #[default]
+    Warn,
+    /// Exit 96
+    Fail,
+}
+
+/// How precisely to simulate.
+#[derive(Debug, Args)]
+pub(super) struct PrecisionArgs {
+    /// Relative half-width wanted on p99, as in 1%
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) precision: Option<String>,
+    /// Keep every latency instead of a histogram (at most 10 million requests)
+    #[arg(long)]
+    pub(super) exact_latencies: bool,
+    /// What an inconclusive threshold does to the exit code
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(super) inconclusive: OnInconclusive,
+    /// Draw no charts
+    #[arg(long)]
+    pub(super) no_charts: bool,
+    /// Run everything on the event engine
+    #[arg(long, hide = true)]
+    pub(super) event_engine: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    #[command(flatten)]
+    pub(super) precision: PrecisionArgs,
+    /// Draw the throughput–latency curve, also where the scenario has no [curve]
+    #[arg(long)]
+    pub(super) curve: bool,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    #[command(flatten)]
+    pub(super) precision: PrecisionArgs,
+    /// Start over instead of going on where an interrupted sweep stopped
+    #[arg(long)]
+    pub(super) fresh: bool,
+}
+
+/// Arguments of `exact`.
+#[derive(Debug, Args)]
+pub(super) struct ExactArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    /// Draw no charts
+    #[arg(long)]
+    pub(super) no_charts: bool,
+}
+
+/// Arguments of `trace`.
+#[derive(Debug, Args)]
+pub(super) struct TraceArgs {
+    #[command(subcommand)]
+    pub(super) verb: TraceVerb,
+}
+
+/// What to do with a trace.
+#[derive(Debug, Subcommand)]
+pub(super) enum TraceVerb {
+    /// Print its rate, burstiness, lengths, and what is odd about its times
+    Inspect(InspectArgs),
+}
+
+/// Arguments of `trace inspect`.
+#[derive(Debug, Args)]
+pub(super) struct InspectArgs {
+    /// The trace; its format is recognised from the first line
+    #[arg(value_name = "TRACE")]
+    pub(super) trace: PathBuf,
+    /// Its format: azure-llm-2023, csv or jsonl
+    #[arg(long = "trace-format", value_name = "FORMAT")]
+    pub(super) trace_format: Option<String>,
+    /// Column (key) of arrival times, for csv and jsonl
+    #[arg(long, value_name = "NAME")]
+    pub(super) arrival: Option<String>,
+    /// Unit of numeric arrival times: ns, us, ms or s
+    #[arg(long, value_name = "UNIT")]
+    pub(super) unit: Option<String>,
+    /// Column of input lengths
+    #[arg(long, value_name = "NAME")]
+    pub(super) input_length: Option<String>,
+    /// Column of output lengths
+    #[arg(long, value_name = "NAME")]
+    pub(super) output_length: Option<String>,
+}
+
+/// Arguments of `plot`.
+#[derive(Debug, Args)]
+pub(super) struct PlotArgs {
+    /// An outcome.json, with its side files beside it
+    #[arg(value_name = "OUTCOME")]
+    pub(super) outcome: PathBuf,
+    /// Only these charts: cdf, curve, heatmap, batch-hist (default: all that apply)
+    #[arg(long = "chart", value_name = "CHART")]
+    pub(super) charts: Vec<String>,
+    /// A folder for all charts, or one file ending in .svg or .png (default: beside the outcome)
+    #[arg(long, short, value_name = "PATH")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    #[command(subcommand)]
+    pub(super) server: ImportVerb,
+}
+
+/// Whose configuration to read.
+#[derive(Debug, Subcommand)]
+pub(super) enum ImportVerb {
+    /// Triton's config.pbtxt; prints a scenario, and notes on what it does not capture
+    Triton {
+        /// The file; `-` reads standard input
+        #[arg(value_name = "CONFIG")]
+        file: PathBuf,
+        /// Write the scenario here instead of printing it
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// Where to write it; `-` prints it
+    #[arg(value_name = "FILE", default_value = "scenario.toml")]
+    pub(super) file: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// Of what
+    #[arg(value_enum, default_value_t, value_name = "WHAT")]
+    pub(super) what: SchemaOf,
+}
+
+/// What a schema describes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaOf {
+    /// Scenario files
+    #[default]
+    Scenario,
+    /// outcome.json
+    Outcome,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(super) shell: clap_complete::Shell,
+}

@@ -1,0 +1,89 @@
+//! Reading scenarios and setting up threads.
+
+use super::args::{Common, PrecisionArgs, ScenarioArgs};
+use super::exit::Failure;
+use super::show::{colour, say};
+use crate::cost::Cost;
+use crate::interop;
+use crate::report::{count, decimals, rate};
+use crate::scenario::{self, Disk, Input, Loaded, Scenario};
+use crate::study::{Engine, Options};
+use crate::time::Nanos;
+use crate::units::parse_fraction;
+use anyhow::Context;
+
+/// Reads the scenario with its changes, and says its warnings.
+pub(super) fn load(args: &ScenarioArgs, common: &Common) -> Result<Loaded, Failure> {
+    let source = Input::open(&args.scenario).map_err(|d| Failure::Input(vec![d]))?;
+    let disk = Disk::beside(&args.scenario, interop::trace::for_scenario);
+    let mut sets = args.sets.clone();
+    if let Some(seed) = args.seed {
+        sets.push(format!("seed={seed}"));
+    }
+    let loaded = scenario::load(&source, &sets, &disk)?;
+    for warning in &loaded.warnings {
+        say(warning.render(colour(common.color)).trim_end());
+    }
+    Ok(loaded)
+}
+
+/// Sizes the thread pool.
+pub(super) fn threads(common: &Common) -> Result<(), Failure> {
+    if common.jobs == Some(0) {
+        return Err(Failure::usage("--jobs 0 leaves nobody to work", "write 1 or more"));
+    }
+    let jobs = common.jobs.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
+    Ok(pool.context("cannot start threads")?)
+}
+
+/// Options of a study from its arguments.
+pub(super) fn options(args: &PrecisionArgs) -> Result<Options, Failure> {
+    let precision = match &args.precision {
+        None => None,
+        Some(text) => match parse_fraction(text) {
+            Ok(share) if share.get() > 0.0 => Some(share.get()),
+            Ok(_) => {
+                return Err(Failure::usage("--precision 0% can never be reached", "write 1%"));
+            }
+            Err(e) => return Err(Failure::usage(format!("--precision: {e}"), e.help)),
+        },
+    };
+    let engine = if args.event_engine { Engine::Event } else { Engine::Auto };
+    Ok(Options { engine, precision })
+}
+
+/// The line above a table: name, arrivals, cost, instances, seed.
+pub(super) fn title(scenario: &Scenario) -> String {
+    let mut parts = vec![scenario.name.clone()];
+    let kinds: Vec<&str> = scenario.arrivals.iter().map(|s| s.process.kind()).collect();
+    let kinds = kinds.join(" + ");
+    parts.push(match scenario.total_rate_per_s() {
+        Some(per_s) => format!("{kinds} {}/s", rate(per_s)),
+        None => kinds,
+    });
+    if let [server] = scenario.servers.as_slice() {
+        parts.push(cost(&server.cost));
+        let plural = if server.instances == 1 { "" } else { "s" };
+        parts.push(format!("{} instance{plural}", count(u64::from(server.instances))));
+    } else {
+        parts.push(format!("{} servers", scenario.servers.len()));
+    }
+    parts.push(format!("seed {}", scenario.seed));
+    parts.join(" · ")
+}
+
+fn cost(cost: &Cost) -> String {
+    let ms = |t: Nanos| format!("{} ms", decimals_short(t.as_ms()));
+    match cost {
+        Cost::Affine(c) => format!("{} + {} per item", ms(c.fixed), ms(c.per_item)),
+        Cost::Table(c) => format!("cost table of {} sizes", c.points.len()),
+        Cost::File(c) => format!("cost from {}", c.file),
+    }
+}
+
+/// Up to three decimals, none that are zero.
+fn decimals_short(value: f64) -> String {
+    let text = decimals(value, 3);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,425 @@
+//! What a policy sees and commands.
+
+use super::requests::{Columns, Queue, Rid, Span};
+use crate::policy::Reason;
+use crate::record::Gone;
+use crate::rng::SimRng;
+use crate::time::Nanos;
+use rand::Rng;
+
+/// A batch that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bid(u32);
+
+/// Number of an instance, from 0.
+pub type Slot = u32;
+
+/// Name a policy gives a timer.
+pub type Key = u32;
+
+/// Where requests go back into a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Before everything that waits.
+    Front,
+    /// Behind everything that waits.
+    Back,
+    /// In order of arrival.
+    ByArrival,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Sealed,
+    Running,
+}
+
+#[derive(Debug)]
+pub(crate) struct Batch {
+    state: State,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) size: u32,
+    pub(crate) ran_as: u32,
+    pub(crate) reason: Reason,
+    pub(crate) start_ns: u64,
+    pub(crate) took_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instance {
+    /// The batch that runs.
+    pub(crate) running: Option<Bid>,
+    /// Since when it has been idle.
+    pub(crate) free_since_ns: u64,
+}
+
+/// The server as a policy sees it, and the commands it understands.
+///
+/// The engine checks each command: taking from a batch that runs, starting on a busy instance or
+/// starting an empty batch are programming errors of the policy and stop the run.
+#[derive(Debug)]
+pub struct Cx {
+    pub(crate) now_ns: u64,
+    pub(crate) draining: bool,
+    pub(crate) requests: Columns,
+    pub(crate) lanes: Vec<Queue>,
+    pub(crate) batches: Vec<Batch>,
+    spare: Vec<Bid>,
+    pub(crate) slots: Vec<Instance>,
+    idle: u32,
+    pub(crate) timers: Vec<(u64, Key)>,
+    /// Batches started since the engine last looked.
+    pub(crate) started: Vec<(Bid, Slot)>,
+    /// Requests refused since the engine last looked.
+    pub(crate) refused: Vec<(Rid, Gone, bool)>,
+    pub(crate) commands: u64,
+    /// Timeout by source; empty when no source has one.
+    timeouts_ns: Vec<u64>,
+    rng: SimRng,
+}
+
+impl Cx {
+    pub(crate) fn new(lanes: u8, instances: u32, timeouts_ns: Vec<u64>, rng: SimRng) -> Self {
+        let idle = Instance { running: None, free_since_ns: 0 };
+        Self {
+            now_ns: 0,
+            draining: false,
+            requests: Columns::new(),
+            lanes: (0..lanes.max(1)).map(|_| Queue::default()).collect(),
+            batches: Vec::new(),
+            spare: Vec::new(),
+            slots: vec![idle; instances as usize],
+            idle: instances,
+            timers: Vec::new(),
+            started: Vec::new(),
+            refused: Vec::new(),
+            commands: 0,
+            timeouts_ns,
+            rng,
+        }
+    }
+
+    // --- what a policy sees ---
+
+    /// The present moment.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now_ns)
+    }
+
+    /// Whether the last request has arrived: nothing a rule waits for will come any more.
+    #[inline(always)]
+    #[must_use]
+    pub fn draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Requests waiting in a lane.
+    #[inline(always)]
+    #[must_use]
+    pub fn queued(&self, lane: u8) -> u32 {
+        self.lanes[usize::from(lane)].len()
+    }
+
+    /// When the oldest request of a lane arrived.
+    #[inline(always)]
+    #[must_use]
+    pub fn oldest_arrival(&self, lane: u8) -> Option<Nanos> {
+        let rid = self.lanes[usize::from(lane)].front()?;
+        Some(Nanos(self.requests.arrived_ns(rid)))
+    }
+
+    /// The `at`-th waiting request of a lane, from the front.
+    #[must_use]
+    pub fn waiting(&self, lane: u8, at: u32) -> Option<Rid> {
+        self.lanes[usize::from(lane)].get(at)
+    }
+
+    /// When a live request arrived.
+    #[must_use]
+    pub fn arrival(&self, rid: Rid) -> Nanos {
+        Nanos(self.requests.arrived_ns(rid))
+    }
+
+    /// Which source a live request came from.
+    #[must_use]
+    pub fn source(&self, rid: Rid) -> u8 {
+        self.requests.tag(rid)
+    }
+
+    /// When a live request has waited as long as its source allows, if it is limited.
+    #[must_use]
+    pub fn deadline(&self, rid: Rid) -> Option<Nanos> {
+        let timeout = *self.timeouts_ns.get(usize::from(self.requests.tag(rid)))?;
+        (timeout != u64::MAX).then(|| self.arrival(rid).plus(Nanos(timeout)))
+    }
+
+    /// The instance that has been idle longest (the lowest number among equals).
+    #[inline(always)]
+    #[must_use]
+    pub fn idle_slot(&self) -> Option<Slot> {
+        if self.idle == 0 {
+            return None;
+        }
+        let mut best: Option<(u64, Slot)> = None;
+        for (slot, instance) in (0..).zip(&self.slots) {
+            if instance.running.is_none() && best.is_none_or(|(t, _)| instance.free_since_ns < t) {
+                best = Some((instance.free_since_ns, slot));
+            }
+        }
+        best.map(|(_, slot)| slot)
+    }
+
+    /// How many instances are idle.
+    #[must_use]
+    pub fn idle_slots(&self) -> u32 {
+        self.idle
+    }
+
+    /// Requests in a batch.
+    #[must_use]
+    pub fn size(&self, batch: Bid) -> u32 {
+        self.batches[batch.0 as usize].size
+    }
+
+    /// A random number from the policy's own substream.
+    pub fn random(&mut self) -> u64 {
+        self.rng.next_u64()
+    }
+
+    // --- commands ---
+
+    /// Opens an empty batch.
+    #[inline(always)]
+    pub fn open(&mut self) -> Bid {
+        self.commands += 1;
+        if let Some(bid) = self.spare.pop() {
+            self.batches[bid.0 as usize].state = State::Open;
+            return bid;
+        }
+        let bid = Bid(u32::try_from(self.batches.len()).unwrap_or(u32::MAX));
+        self.batches.push(Batch {
+            state: State::Open,
+            spans: Vec::new(),
+            size: 0,
+            ran_as: 0,
+            reason: Reason::Idle,
+            start_ns: 0,
+            took_ns: 0,
+        });
+        bid
+    }
+
+    /// Moves the `n` oldest requests of a lane into an open batch; returns how many there were.
+    #[inline(always)]
+    pub fn take(&mut self, batch: Bid, lane: u8, n: u32) -> u32 {
+        self.commands += 1;
+        let batch = &mut self.batches[batch.0 as usize];
+        assert!(batch.state == State::Open, "take into a batch that is not open");
+        let taken = self.lanes[usize::from(lane)].take(n, &mut batch.spans);
+        batch.size += taken;
+        taken
+    }
+
+    /// Takes up to `n` requests that have not expired, refusing the expired ones it meets on the
+    /// way, as servers do that notice a timeout when they take a request from the queue.
+    #[inline(always)]
+    pub fn take_live(&mut self, batch: Bid, lane: u8, n: u32) -> u32 {
+        if self.timeouts_ns.is_empty() {
+            return self.take(batch, lane, n);
+        }
+        let mut taken = 0;
+        while taken < n {
+            let Some(rid) = self.lanes[usize::from(lane)].front() else {
+                break;
+            };
+            if self.deadline(rid).is_some_and(|deadline| self.now() > deadline) {
+                self.refuse(lane, Gone::Expired, false);
+            } else {
+                taken += self.take(batch, lane, 1);
+            }
+        }
+        taken
+    }
+
+    /// Moves all but the first `keep` members of an unstarted batch into a new open one.
+    pub fn split(&mut self, batch: Bid, keep: u32) -> Bid {
+        let rest = self.open();
+        let moved = self.cut(batch, keep);
+        let target = &mut self.batches[rest.0 as usize];
+        target.size = moved.iter().map(|s| s.len).sum();
+        target.spans = moved;
+        rest
+    }
+
+    /// Puts all but the first `keep` members of an unstarted batch back at the front of a lane.
+    pub fn trim(&mut self, batch: Bid, keep: u32, lane: u8) {
+        self.commands += 1;
+        for span in self.cut(batch, keep).into_iter().rev() {
+            self.lanes[usize::from(lane)].push_front(span);
+        }
+    }
+
+    /// Appends an unstarted batch to another; it no longer exists.
+    pub fn merge(&mut self, into: Bid, from: Bid) {
+        self.commands += 1;
+        let moved = self.cut(from, 0);
+        self.release(from);
+        let into = &mut self.batches[into.0 as usize];
+        assert!(matches!(into.state, State::Open | State::Sealed), "merge into a started batch");
+        into.size += moved.iter().map(|s| s.len).sum::<u32>();
+        into.spans.extend(moved);
+    }
+
+    /// Closes an open batch: nothing more can be taken into it.
+    pub fn seal(&mut self, batch: Bid) {
+        self.commands += 1;
+        let batch = &mut self.batches[batch.0 as usize];
+        assert!(batch.state == State::Open, "seal of a batch that is not open");
+        batch.state = State::Sealed;
+    }
+
+    /// Starts a batch on an idle instance, paying for `ran_as` items.
+    #[inline(always)]
+    pub fn start(&mut self, bid: Bid, slot: Slot, ran_as: u32, reason: Reason) {
+        self.commands += 1;
+        let instance = &mut self.slots[slot as usize];
+        assert!(instance.running.is_none(), "start on a busy instance");
+        let batch = &mut self.batches[bid.0 as usize];
+        assert!(matches!(batch.state, State::Open | State::Sealed), "start of a started batch");
+        assert!(batch.size > 0 && ran_as >= batch.size, "start of an empty or oversized batch");
+        batch.state = State::Running;
+        batch.ran_as = ran_as;
+        batch.reason = reason;
+        batch.start_ns = self.now_ns;
+        instance.running = Some(bid);
+        self.idle -= 1;
+        self.started.push((bid, slot));
+    }
+
+    /// Gives up an unstarted batch: its members go back into a lane.
+    pub fn requeue(&mut self, batch: Bid, lane: u8, position: Position) {
+        self.commands += 1;
+        let spans = self.cut(batch, 0);
+        self.release(batch);
+        let lane = &mut self.lanes[usize::from(lane)];
+        match position {
+            Position::Back => spans.into_iter().for_each(|s| lane.push_back(s)),
+            Position::Front => spans.into_iter().rev().for_each(|s| lane.push_front(s)),
+            Position::ByArrival => {
+                let mut all: Vec<Rid> = lane.spans().chain(spans).flat_map(Span::rids).collect();
+                // Numbers run in order of arrival; the wrapped difference keeps that order.
+                let next = self.requests.next;
+                all.sort_by_key(|rid| std::cmp::Reverse(next.wrapping_sub(*rid)));
+                *lane = Queue::default();
+                all.into_iter().for_each(|first| lane.push_back(Span { first, len: 1 }));
+            }
+        }
+    }
+
+    /// Refuses the oldest request of a lane; `silent` tells its client nothing.
+    pub fn refuse(&mut self, lane: u8, why: Gone, silent: bool) {
+        self.commands += 1;
+        let mut taken = Vec::with_capacity(1);
+        self.lanes[usize::from(lane)].take(1, &mut taken);
+        self.refused.extend(taken.iter().map(|span| (span.first, why, silent)));
+    }
+
+    /// Sets a timer, replacing the one of the same key; the policy hears it at that moment.
+    #[inline(always)]
+    pub fn timer(&mut self, key: Key, at: Nanos) {
+        self.commands += 1;
+        match self.timers.iter_mut().find(|(_, k)| *k == key) {
+            Some(timer) => timer.0 = at.0,
+            None => self.timers.push((at.0, key)),
+        }
+    }
+
+    /// Cancels a timer, if it is set.
+    #[inline(always)]
+    pub fn cancel(&mut self, key: Key) {
+        if let Some(at) = self.timers.iter().position(|(_, k)| *k == key) {
+            self.commands += 1;
+            self.timers.swap_remove(at);
+        }
+    }
+
+    // --- for the engine ---
+
+    /// Members of an unstarted batch beyond the first `keep`.
+    fn cut(&mut self, bid: Bid, keep: u32) -> Vec<Span> {
+        let batch = &mut self.batches[bid.0 as usize];
+        assert!(matches!(batch.state, State::Open | State::Sealed), "change of a started batch");
+        let mut all = Queue::default();
+        batch.spans.drain(..).for_each(|span| all.push_back(span));
+        batch.size = all.take(keep, &mut batch.spans);
+        all.spans().collect()
+    }
+
+    /// Frees a batch for reuse.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, bid: Bid) {
+        let batch = &mut self.batches[bid.0 as usize];
+        batch.state = State::Free;
+        batch.spans.clear();
+        batch.size = 0;
+        self.spare.push(bid);
+    }
+
+    #[inline(always)]
+    pub(crate) fn batch(&self, bid: Bid) -> &Batch {
+        &self.batches[bid.0 as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn batch_mut(&mut self, bid: Bid) -> &mut Batch {
+        &mut self.batches[bid.0 as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_idle(&mut self, slot: Slot) {
+        self.slots[slot as usize] = Instance { running: None, free_since_ns: self.now_ns };
+        self.idle += 1;
+    }
+
+    /// Requests waiting in any lane.
+    pub(crate) fn waiting_total(&self) -> u64 {
+        self.lanes.iter().map(|lane| u64::from(lane.len())).sum()
+    }
+
+    /// Every request that waits or is in a batch, started or not.
+    pub(crate) fn live(&self) -> impl Iterator<Item = Span> + '_ {
+        let batches = self.batches.iter().filter(|b| b.state != State::Free);
+        self.lanes.iter().flat_map(Queue::spans).chain(batches.flat_map(|b| b.spans.clone()))
+    }
+
+    /// Adds arrivals to a lane, in order.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, lane: u8, times: &[u64], tags: &[u8]) {
+        if self.requests.room() < times.len() {
+            self.make_room(times.len());
+        }
+        let span = Span { first: self.requests.next, len: times.len() as u32 };
+        self.requests.push(times, tags);
+        self.lanes[usize::from(lane)].push_back(span);
+    }
+
+    #[cold]
+    fn make_room(&mut self, n: usize) {
+        while self.requests.room() < n {
+            let next = self.requests.next;
+            // The longest distance back from the next number is the oldest live request.
+            let oldest = self.live().map(|s| next.wrapping_sub(s.first)).max().unwrap_or(0);
+            self.requests.reclaim(next.wrapping_sub(oldest));
+        }
+    }
+}
+
+impl Span {
+    pub(crate) fn rids(self) -> impl Iterator<Item = Rid> {
+        (0..self.len).map(move |i| self.first.wrapping_add(i))
+    }
+}

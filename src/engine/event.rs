@@ -1,0 +1,285 @@
+//! The event engine: any policy, any mix of sources.
+//!
+//! Arrivals are a sorted stream and never enter an agenda; the agenda holds one completion per
+//! busy instance and a few timers. While the policy is deaf to arrivals they are absorbed in
+//! blocks, so that the cost per request is that of copying it and of recording its latency.
+//!
+//! Order at one instant, a contract: all arrivals, then completions, then arrivals caused by
+//! them, then timers; then the policy settles.
+
+use super::inflow::{Inflow, Taker};
+use super::requests::Span;
+use super::{Cx, Ending, Rules, Slot};
+use crate::cost::CostModel;
+use crate::policy::{Batcher, Event, Interest};
+use crate::record::{BatchRow, Gone, Recorder};
+use crate::time::Nanos;
+
+/// Runs one replication to its end.
+pub fn run<P: Batcher, C: CostModel, R: Recorder>(
+    policy: &mut P,
+    cost: &mut C,
+    inflow: Inflow,
+    rules: &Rules,
+    recorder: &mut R,
+) -> Ending {
+    let rng = rules.policy_rng.clone();
+    let cx = Cx::new(P::LANES, rules.instances, rules.timeouts_ns.clone(), rng);
+    let core = Core {
+        policy,
+        cost,
+        recorder,
+        cx,
+        agenda: Vec::new(),
+        rules,
+        last_arrival_ns: 0,
+        turned_away: Vec::new(),
+    };
+    Run { core, inflow, interest: Interest::NONE }.go()
+}
+
+/// Everything but the inflow, so that arrivals can be handed over without copying.
+struct Core<'a, P, C, R> {
+    policy: &'a mut P,
+    cost: &'a mut C,
+    recorder: &'a mut R,
+    cx: Cx,
+    /// Completions, latest first.
+    agenda: Vec<(u64, Slot)>,
+    rules: &'a Rules,
+    last_arrival_ns: u64,
+    /// Sources of requests rejected since their callers were told.
+    turned_away: Vec<u8>,
+}
+
+struct Run<'a, P, C, R> {
+    core: Core<'a, P, C, R>,
+    inflow: Inflow,
+    interest: Interest,
+}
+
+impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
+    #[inline(always)]
+    fn take(&mut self, times: &[u64], tags: &[u8]) {
+        self.recorder.arrived(times);
+        if let Some(&last) = times.last() {
+            self.last_arrival_ns = last;
+        }
+        if P::LANES == 1 && !P::HEARS_ARRIVALS && self.rules.queue_limit == u32::MAX {
+            self.cx.admit(0, times, tags);
+            return;
+        }
+        for (time, tag) in times.iter().zip(tags) {
+            self.cx.now_ns = *time;
+            self.door(*time, *tag);
+        }
+    }
+}
+
+impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
+    /// Lets one request in, or rejects it.
+    fn door(&mut self, time: u64, tag: u8) {
+        if self.cx.waiting_total() >= u64::from(self.rules.queue_limit) {
+            self.recorder.gone(time, tag, time, Gone::Rejected);
+            self.turned_away.push(tag);
+            return;
+        }
+        let lane = if P::LANES == 1 { 0 } else { self.policy.lane(tag) };
+        let rid = self.cx.requests.next;
+        self.cx.admit(lane, &[time], &[tag]);
+        if P::HEARS_ARRIVALS {
+            self.policy.on(Event::Arrived { rid, lane }, &mut self.cx);
+        }
+    }
+
+    /// Earliest completion or timer.
+    #[inline(always)]
+    fn next_ns(&self) -> u64 {
+        let completion = self.agenda.last().map_or(u64::MAX, |(at, _)| *at);
+        self.cx.timers.iter().fold(completion, |next, (at, _)| next.min(*at))
+    }
+
+    /// Pays for the batches the policy has started.
+    #[inline(always)]
+    fn launch(&mut self) {
+        while let Some((bid, slot)) = self.cx.started.pop() {
+            let took = self.cost.took_ns(slot, self.cx.batch(bid).ran_as);
+            self.cx.batch_mut(bid).took_ns = took;
+            let done = self.cx.now_ns.saturating_add(took);
+            let at = self.agenda.partition_point(|entry| *entry > (done, slot));
+            self.agenda.insert(at, (done, slot));
+        }
+    }
+
+    /// Lets the policy act until it has nothing more to command.
+    #[inline(always)]
+    fn settle(&mut self, inflow: &mut Inflow) -> Interest {
+        loop {
+            let before = self.cx.commands;
+            let interest = self.policy.settle(&mut self.cx);
+            self.launch();
+            if !self.cx.refused.is_empty() {
+                self.tell_refused(inflow);
+            }
+            if self.cx.commands == before {
+                return interest;
+            }
+        }
+    }
+
+    #[cold]
+    fn tell_refused(&mut self, inflow: &mut Inflow) {
+        let now = self.cx.now_ns;
+        for (rid, why, silent) in std::mem::take(&mut self.cx.refused) {
+            let tag = self.cx.requests.tag(rid);
+            self.recorder.gone(self.cx.requests.arrived_ns(rid), tag, now, why);
+            if !silent {
+                inflow.answered(tag, now, true);
+            }
+        }
+    }
+
+    /// Completes the batch of an instance.
+    #[inline(always)]
+    fn complete(&mut self, slot: Slot, inflow: &mut Inflow) {
+        let Some(bid) = self.cx.slots[slot as usize].running else {
+            return;
+        };
+        let batch = self.cx.batch(bid);
+        let row = BatchRow {
+            size: batch.size,
+            ran_as: batch.ran_as,
+            slot,
+            start_ns: batch.start_ns,
+            took_ns: batch.took_ns,
+            reason: batch.reason,
+        };
+        let mut first = true;
+        for span in &batch.spans {
+            for (times, tags) in self.cx.requests.pieces(*span) {
+                if !times.is_empty() {
+                    self.recorder.completed(&row, times, tags, first);
+                    first = false;
+                }
+            }
+        }
+        if inflow.loops.is_some() {
+            for rid in self.cx.batch(bid).spans.iter().flat_map(|s| s.rids()) {
+                inflow.answered(self.cx.requests.tag(rid), self.cx.now_ns, false);
+            }
+        }
+        self.cx.set_idle(slot);
+        self.policy.on(Event::Done { slot, batch: bid, took: Nanos(row.took_ns) }, &mut self.cx);
+        self.cx.release(bid);
+    }
+
+    /// Reports everything still in the server.
+    fn unfinished(&mut self) {
+        let now = self.cx.now_ns;
+        for span in self.cx.live().collect::<Vec<Span>>() {
+            for (times, tags) in self.cx.requests.pieces(span) {
+                for (time, tag) in times.iter().zip(tags) {
+                    self.recorder.gone(*time, *tag, now, Gone::Unfinished);
+                }
+            }
+        }
+    }
+}
+
+impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
+    fn go(mut self) -> Ending {
+        let stop = self.core.rules.cut_ns.unwrap_or(u64::MAX);
+        self.notice_last_arrival();
+        self.interest = self.core.settle(&mut self.inflow);
+        loop {
+            let agenda = self.core.next_ns();
+            let now = self.absorb(agenda.min(stop)).unwrap_or(agenda);
+            if now > stop || now == u64::MAX {
+                return self.finish();
+            }
+            self.instant(now);
+        }
+    }
+
+    /// Absorbs arrivals up to `until`, but stops where the policy wants to be woken or where
+    /// the last one came; returns that moment.
+    #[inline(always)]
+    fn absorb(&mut self, until: u64) -> Option<u64> {
+        let Interest { lane, at_least } = self.interest;
+        loop {
+            let wanted = at_least.saturating_sub(self.core.cx.queued(lane));
+            if wanted == 0 {
+                // It has what it asked for and still waits: the next arrival wakes it.
+                let next = self.inflow.next_ns();
+                return (next <= until && next < u64::MAX).then_some(next);
+            }
+            if self.take(until, wanted as usize) == 0 {
+                return None;
+            }
+            let woken = self.core.cx.queued(lane) >= at_least;
+            if woken || (!self.core.cx.draining && self.inflow.over()) {
+                return Some(self.core.last_arrival_ns);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, until: u64, most: usize) -> usize {
+        let n = self.inflow.take(until, most, &mut self.core);
+        if !self.core.turned_away.is_empty() {
+            let now = self.core.last_arrival_ns;
+            for tag in std::mem::take(&mut self.core.turned_away) {
+                self.inflow.answered(tag, now, true);
+            }
+        }
+        n
+    }
+
+    /// One instant, in the order of the contract.
+    #[inline(always)]
+    fn instant(&mut self, now: u64) {
+        while self.take(now, usize::MAX) > 0 {}
+        self.core.cx.now_ns = now;
+        while let Some(&(at, slot)) = self.core.agenda.last()
+            && at == now
+        {
+            self.core.agenda.pop();
+            self.core.complete(slot, &mut self.inflow);
+        }
+        if self.inflow.loops.is_some() {
+            while self.take(now, usize::MAX) > 0 {}
+            self.core.cx.now_ns = now;
+        }
+        while let Some(at) = self.core.cx.timers.iter().position(|(t, _)| *t <= now) {
+            let (_, key) = self.core.cx.timers.remove(at);
+            self.core.policy.on(Event::Timer(key), &mut self.core.cx);
+        }
+        self.notice_last_arrival();
+        self.interest = self.core.settle(&mut self.inflow);
+    }
+
+    /// Lets the policy know when nothing more will arrive.
+    #[inline(always)]
+    fn notice_last_arrival(&mut self) {
+        let cut = self.core.rules.cut_ns.is_some();
+        if !cut && !self.core.cx.draining && self.inflow.over() {
+            self.core.cx.draining = true;
+            self.core.recorder.arrivals_ended(self.core.last_arrival_ns);
+        }
+    }
+
+    fn finish(mut self) -> Ending {
+        let core = &mut self.core;
+        if let Some(cut) = core.rules.cut_ns {
+            core.cx.now_ns = cut;
+            core.recorder.arrivals_ended(cut);
+        } else if !core.cx.draining {
+            core.recorder.arrivals_ended(core.last_arrival_ns);
+        }
+        let waiting = core.cx.live().map(|s| u64::from(s.len)).sum();
+        core.unfinished();
+        core.recorder.ended(core.cx.now_ns);
+        let stalled = core.rules.cut_ns.is_none() && waiting > 0;
+        Ending { at_ns: core.cx.now_ns, stalled: stalled.then_some(waiting) }
+    }
+}

@@ -1,0 +1,218 @@
+//! The recurrence: size-or-timeout laws without events.
+//!
+//! With head arrival `a`, earliest free instance `F` and the arrival `t` that brings the queue to
+//! the target, the next batch starts at `S = max(F, a, min(t, anchor + wait))` and takes the
+//! arrivals up to `S`, at most `cap`. It holds for open-loop arrivals, one queue, no limit and no
+//! timeouts; any number of instances. Equal to the event engine there, call for call.
+
+use super::{Ending, Rules};
+use crate::arrivals::Feed;
+use crate::cost::CostModel;
+use crate::policy::{Anchor, Law};
+use crate::record::{BatchRow, Gone, Recorder};
+use crate::time::Nanos;
+
+/// Arrivals from the oldest that has not started, as far ahead as was needed.
+struct Window {
+    feed: Feed,
+    times: Vec<u64>,
+    tags: Vec<u8>,
+    head: usize,
+    /// The latest arrival that is known.
+    last_ns: u64,
+    ended: bool,
+}
+
+impl Window {
+    fn new(feed: Feed) -> Self {
+        Self { feed, times: Vec::new(), tags: Vec::new(), head: 0, last_ns: 0, ended: false }
+    }
+
+    #[inline(always)]
+    fn waiting(&self) -> &[u64] {
+        &self.times[self.head..]
+    }
+
+    /// Whether an arrival after `past` is known.
+    #[inline(always)]
+    fn sees_past(&self, past: u64) -> bool {
+        self.last_ns > past
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extend(&mut self, recorder: &mut impl Recorder) {
+        if self.head > self.times.len() / 2 {
+            self.times.drain(..self.head);
+            self.tags.drain(..self.head);
+            self.head = 0;
+        }
+        let (times, tags) = self.feed.ready();
+        self.ended = times.is_empty();
+        recorder.arrived(times);
+        self.last_ns = times.last().copied().unwrap_or(self.last_ns);
+        self.times.extend_from_slice(times);
+        self.tags.extend_from_slice(tags);
+        let n = times.len();
+        self.feed.consume(n);
+    }
+}
+
+struct Run<'a, R> {
+    law: Law,
+    window: Window,
+    /// When each instance is free.
+    free_ns: Vec<u64>,
+    cut_ns: Option<u64>,
+    told_last: bool,
+    recorder: &'a mut R,
+}
+
+/// A batch about to start.
+struct Start {
+    at_ns: u64,
+    timer_ns: u64,
+    size: usize,
+}
+
+/// Runs one replication to its end.
+pub fn run<C: CostModel, R: Recorder>(
+    law: Law,
+    cost: &mut C,
+    feed: Feed,
+    rules: &Rules,
+    recorder: &mut R,
+) -> Ending {
+    let mut run = Run {
+        law,
+        window: Window::new(feed),
+        free_ns: vec![0; rules.instances as usize],
+        cut_ns: rules.cut_ns,
+        told_last: false,
+        recorder,
+    };
+    let stop = rules.cut_ns.unwrap_or(u64::MAX);
+    let mut end_ns = 0;
+    loop {
+        let slot = run.earliest();
+        let Some(start) = run.next(run.free_ns[slot]) else {
+            break;
+        };
+        if start.at_ns > stop || start.at_ns == u64::MAX {
+            break;
+        }
+        let size = u32::try_from(start.size).unwrap_or(u32::MAX);
+        let slot_number = u32::try_from(slot).unwrap_or(u32::MAX);
+        let row = BatchRow {
+            size,
+            ran_as: size,
+            slot: slot_number,
+            start_ns: start.at_ns,
+            took_ns: cost.took_ns(slot_number, size),
+            reason: law.reason(size, Nanos(start.timer_ns), Nanos(start.at_ns)),
+        };
+        let done_ns = row.start_ns.saturating_add(row.took_ns);
+        run.free_ns[slot] = done_ns;
+        if done_ns <= stop {
+            run.complete(&row, done_ns);
+            end_ns = end_ns.max(done_ns);
+        } else {
+            run.unfinished(start.size, stop);
+        }
+    }
+    run.finish(end_ns)
+}
+
+impl<R: Recorder> Run<'_, R> {
+    /// The instance that is free first, the lowest number among equals.
+    #[inline(always)]
+    fn earliest(&self) -> usize {
+        let mut best = 0;
+        for (slot, free) in self.free_ns.iter().enumerate().skip(1) {
+            if *free < self.free_ns[best] {
+                best = slot;
+            }
+        }
+        best
+    }
+
+    /// The next batch, on an instance free at `free_ns`.
+    #[inline(always)]
+    fn next(&mut self, free_ns: u64) -> Option<Start> {
+        let target = self.law.target as usize;
+        while self.window.waiting().len() < target && !self.window.ended {
+            self.window.extend(self.recorder);
+        }
+        let head = *self.window.waiting().first()?;
+        let ready = free_ns.max(head);
+        let anchor = match self.law.anchor {
+            Anchor::OldestArrival => head,
+            Anchor::Pickup => ready,
+        };
+        let timer_ns = anchor.saturating_add(self.law.wait.0);
+        let filled = self.window.waiting().get(target - 1).copied().unwrap_or(u64::MAX);
+        let mut held_until = filled.min(timer_ns);
+        if self.window.ended && self.cut_ns.is_none() {
+            // The last arrival lets go of whatever only the rule would hold.
+            held_until = held_until.min(self.window.last_ns);
+        }
+        let at_ns = ready.max(held_until);
+        let cap = self.law.cap as usize;
+        while self.window.waiting().len() < cap
+            && !self.window.ended
+            && !self.window.sees_past(at_ns)
+        {
+            self.window.extend(self.recorder);
+        }
+        let waiting = self.window.waiting();
+        let waiting = &waiting[..waiting.len().min(cap)];
+        let size = waiting.iter().position(|&t| t > at_ns).unwrap_or(waiting.len());
+        Some(Start { at_ns, timer_ns, size })
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, row: &BatchRow, done_ns: u64) {
+        // The recorder wants to know the last arrival before what completes after it.
+        while !self.window.ended && !self.window.sees_past(done_ns) {
+            self.window.extend(self.recorder);
+        }
+        self.tell_last();
+        let (from, to) = (self.window.head, self.window.head + row.size as usize);
+        let (times, tags) = (&self.window.times[from..to], &self.window.tags[from..to]);
+        self.recorder.completed(row, times, tags, true);
+        self.window.head = to;
+    }
+
+    #[inline(always)]
+    fn tell_last(&mut self) {
+        if self.window.ended && !self.told_last && self.cut_ns.is_none() {
+            self.told_last = true;
+            self.recorder.arrivals_ended(self.window.last_ns);
+        }
+    }
+
+    /// Reports `n` requests that time was cut for.
+    fn unfinished(&mut self, n: usize, at_ns: u64) {
+        let from = self.window.head;
+        for i in from..from + n {
+            let (time, tag) = (self.window.times[i], self.window.tags[i]);
+            self.recorder.gone(time, tag, at_ns, Gone::Unfinished);
+        }
+        self.window.head += n;
+    }
+
+    fn finish(mut self, end_ns: u64) -> Ending {
+        let Some(cut) = self.cut_ns else {
+            self.tell_last();
+            self.recorder.ended(end_ns);
+            return Ending { at_ns: end_ns, stalled: None };
+        };
+        self.recorder.arrivals_ended(cut);
+        while !self.window.ended {
+            self.window.extend(self.recorder);
+        }
+        self.unfinished(self.window.waiting().len(), cut);
+        self.recorder.ended(cut);
+        Ending { at_ns: cut, stalled: None }
+    }
+}

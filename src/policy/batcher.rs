@@ -1,0 +1,100 @@
+//! The seam between policies and the engine.
+
+use super::Law;
+use crate::engine::{Bid, Cx, Key, Rid, Slot};
+use crate::time::Nanos;
+
+/// What a policy hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A request arrived and waits in a lane.
+    Arrived {
+        /// The request.
+        rid: Rid,
+        /// Where it waits.
+        lane: u8,
+    },
+    /// A batch completed; its instance is idle.
+    Done {
+        /// The instance.
+        slot: Slot,
+        /// The batch; gone after this event.
+        batch: Bid,
+        /// How long it took.
+        took: Nanos,
+    },
+    /// A timer of the policy fired.
+    Timer(Key),
+    /// A client took a request back while it waited.
+    Cancelled(Rid),
+}
+
+/// When the policy wants to be woken by arrivals: not before `lane` holds `at_least` requests.
+///
+/// Triton's batcher thread sleeps in this way; it is also what makes simulation fast, because
+/// arrivals nobody waits for are absorbed in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest {
+    /// The lane that is watched.
+    pub lane: u8,
+    /// Requests it must hold.
+    pub at_least: u32,
+}
+
+impl Interest {
+    /// Deaf to arrivals: only completions and timers matter.
+    pub const NONE: Self = Self { lane: 0, at_least: u32::MAX };
+
+    /// Woken once the first lane holds `n` requests.
+    #[must_use]
+    pub const fn queue(n: u32) -> Self {
+        Self { lane: 0, at_least: n }
+    }
+}
+
+/// What a policy promises; the invariant tests hold it to this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises {
+    /// No batch exceeds the policy's cap.
+    pub cap: bool,
+    /// Requests of one lane start in order of arrival.
+    pub fifo: bool,
+    /// No instance is idle while a request waits.
+    pub work_conserving: bool,
+    /// An instance runs one batch at a time.
+    pub one_batch_per_slot: bool,
+    /// While an instance is idle, no request waits longer than the law's wait after its anchor.
+    pub wait_bound: bool,
+}
+
+/// A batching policy: hears events, issues commands through [`Cx`].
+///
+/// At one instant the engine first absorbs all arrivals, then completions, then timers, then
+/// arrivals that were caused at this instant; only then it calls [`settle`](Self::settle), again
+/// and again until that issues no command.
+pub trait Batcher {
+    /// What this policy promises.
+    const PROMISES: Promises;
+
+    /// Number of queues; [`lane`](Self::lane) sorts requests into them.
+    const LANES: u8 = 1;
+
+    /// Whether [`on`](Self::on) wants to hear each arrival.
+    const HEARS_ARRIVALS: bool = false;
+
+    /// The queue of requests of a source.
+    fn lane(&self, _source: u8) -> u8 {
+        0
+    }
+
+    /// Hears an event. The queues already show it.
+    fn on(&mut self, _event: Event, _cx: &mut Cx) {}
+
+    /// Acts on the state of this instant, and says when arrivals should wake it next.
+    fn settle(&mut self, cx: &mut Cx) -> Interest;
+
+    /// The closed recurrence of this policy, where it has one.
+    fn law(&self) -> Option<Law> {
+        None
+    }
+}

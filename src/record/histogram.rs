@@ -1,0 +1,232 @@
+//! Log-linear histogram of nanoseconds: integer counts, merged by addition.
+
+/// Counts values in bins whose width is at most `2^-BITS` of the value; below `2^(BITS + 1)`
+/// every value has a bin of its own. Only the span of bins that has been touched is kept.
+///
+/// In the manner of HdrHistogram and DDSketch. Merging is addition of integers, so the result does
+/// not depend on the order of the parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram<const BITS: u32> {
+    /// Bin number of `counts[0]`.
+    base: usize,
+    counts: Vec<u64>,
+}
+
+impl<const BITS: u32> Histogram<BITS> {
+    const SUB: u64 = 1 << BITS;
+
+    /// An empty histogram.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { base: 0, counts: Vec::new() }
+    }
+
+    /// The bin of `value`.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a bin number is below 64 << BITS")]
+    fn bin(value: u64) -> usize {
+        // Or-ing the sub-bucket bits in makes small values land in octave zero without a branch.
+        let shift = (value | Self::SUB).ilog2() - BITS;
+        ((u64::from(shift) << BITS) + (value >> shift)) as usize
+    }
+
+    /// Smallest value of a bin and the bin's width.
+    fn span(bin: usize) -> (u64, u64) {
+        let bin = bin as u64;
+        let shift = (bin >> BITS).saturating_sub(1);
+        ((bin - (shift << BITS)) << shift, 1 << shift)
+    }
+
+    /// Counts one value.
+    #[inline(always)]
+    pub fn add(&mut self, value: u64) {
+        let at = Self::bin(value).wrapping_sub(self.base);
+        match self.counts.get_mut(at) {
+            Some(count) => *count += 1,
+            None => self.grow_and_add(value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_and_add(&mut self, value: u64) {
+        let bin = Self::bin(value);
+        self.cover(bin, bin + 1);
+        self.counts[bin - self.base] += 1;
+    }
+
+    /// Makes room for the bins `from..to`, in whole octaves so that growth is rare.
+    fn cover(&mut self, from: usize, to: usize) {
+        let octave = 1usize << BITS;
+        let from = from / octave * octave;
+        let to = to.div_ceil(octave) * octave;
+        if self.counts.is_empty() {
+            self.base = from;
+            self.counts = vec![0; to - from];
+            return;
+        }
+        let old_to = self.base + self.counts.len();
+        if from < self.base {
+            let mut wider = vec![0; old_to - from];
+            wider[self.base - from..].copy_from_slice(&self.counts);
+            self.counts = wider;
+            self.base = from;
+        }
+        if to > old_to {
+            self.counts.resize(to - self.base, 0);
+        }
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        if other.counts.is_empty() {
+            return;
+        }
+        self.cover(other.base, other.base + other.counts.len());
+        let at = other.base - self.base;
+        for (mine, theirs) in self.counts[at..].iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+    }
+
+    /// Values counted.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|&c| c == 0)
+    }
+
+    /// The smallest `t` with `P(value <= t) >= q`, interpolated inside its bin; several `q` in
+    /// one pass, increasing. `None` when empty.
+    #[must_use]
+    pub fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>> {
+        let total = self.len();
+        if total == 0 {
+            return None;
+        }
+        let mut out = Vec::with_capacity(qs.len());
+        let mut below = 0u64;
+        let mut bins = self.counts.iter().enumerate().filter(|(_, c)| **c > 0);
+        let mut current = bins.next();
+        for &q in qs {
+            let rank = rank(q, total);
+            while let Some((at, &count)) = current {
+                if below + count >= rank {
+                    out.push(Self::inside(self.base + at, rank - below, count));
+                    break;
+                }
+                below += count;
+                current = bins.next();
+            }
+        }
+        Some(out)
+    }
+
+    /// Value of the `rank`-th of `count` values spread over a bin.
+    #[expect(clippy::cast_precision_loss, reason = "a bin is known to 1e-3 only")]
+    fn inside(bin: usize, rank: u64, count: u64) -> f64 {
+        let (low, width) = Self::span(bin);
+        if width == 1 {
+            return low as f64;
+        }
+        low as f64 + (rank as f64 - 0.5) / count as f64 * width as f64
+    }
+
+    /// How many values lie at or below `limit`, counting the bin of `limit` in full.
+    #[must_use]
+    pub fn count_to(&self, limit: u64) -> u64 {
+        let end = (Self::bin(limit) + 1).saturating_sub(self.base).min(self.counts.len());
+        self.counts[..end].iter().sum()
+    }
+
+    /// Non-empty bins: smallest value, width and count, increasing.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(at, &count)| {
+            let (low, width) = Self::span(self.base + at);
+            (low, width, count)
+        })
+    }
+}
+
+/// Rank of the `q`-quantile among `n` values: the smallest `k` with `k / n >= q`, at least 1.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 <= q <= 1")]
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+pub fn rank(q: f64, n: u64) -> u64 {
+    // A q such as 0.99 is a hair above or below 99/100: the rank must not jump for it.
+    let exact = q * n as f64;
+    let nearest = exact.round();
+    let k = if (exact - nearest).abs() <= 1e-9 * exact { nearest } else { exact.ceil() };
+    (k as u64).clamp(1, n.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type H = Histogram<10>;
+
+    #[test]
+    fn bins_tile_the_integers() {
+        for v in (0..5_000).chain([1 << 20, (1 << 20) + 1, u64::MAX / 2, u64::MAX]) {
+            let (low, width) = H::span(H::bin(v));
+            assert!(low <= v && v - low < width, "{v}: {low} + {width}");
+            assert!(width == 1 || (width as f64) / (low as f64) <= 1.0 / 1024.0, "{v}");
+        }
+        for bin in 0..60_000 {
+            if bin < 55 * 1024 {
+                assert_eq!(H::bin(H::span(bin).0), bin);
+            }
+        }
+    }
+
+    #[test]
+    fn small_values_are_exact() {
+        let mut h = H::new();
+        (1..=1000).for_each(|v| h.add(v));
+        assert_eq!(
+            h.quantiles(&[0.0, 0.5, 0.99, 0.999, 1.0]),
+            Some(vec![1., 500., 990., 999., 1000.])
+        );
+    }
+
+    #[test]
+    fn ranks_do_not_jump() {
+        assert_eq!(rank(0.99, 100), 99);
+        assert_eq!(rank(0.99, 200_000), 198_000);
+        assert_eq!(rank(0.999, 1_000_000), 999_000);
+        assert_eq!(rank(0.5, 3), 2);
+        assert_eq!(rank(0.0, 3), 1);
+        assert_eq!(rank(1.0, 3), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_bin(mut values in prop::collection::vec(0u64..1 << 40, 1..300),
+                                      q in 0.0..1.0f64) {
+            let mut h = H::new();
+            values.iter().for_each(|&v| h.add(v));
+            values.sort_unstable();
+            let exact = values[rank(q, values.len() as u64) as usize - 1] as f64;
+            let got = h.quantiles(&[q]).unwrap()[0];
+            prop_assert!((got - exact).abs() <= exact / 1024.0 + 1e-9, "{got} {exact}");
+        }
+
+        #[test]
+        fn merging_is_counting_together(a in prop::collection::vec(any::<u64>(), 0..50),
+                                        b in prop::collection::vec(any::<u64>(), 0..50)) {
+            let (mut ha, mut hb, mut all) = (H::new(), H::new(), H::new());
+            a.iter().for_each(|&v| ha.add(v));
+            b.iter().for_each(|&v| hb.add(v));
+            a.iter().chain(&b).for_each(|&v| all.add(v));
+            ha.merge(&hb);
+            prop_assert!(ha.bins().eq(all.bins()));
+        }
+    }
+}

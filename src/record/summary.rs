@@ -1,0 +1,348 @@
+//! The summary of one replication: integer counts and histograms, merged by addition.
+
+use super::{BatchRow, Gone, Histogram, Recorder};
+use crate::policy::Reason;
+
+/// Where latencies go: a histogram, or every value.
+pub trait LatencyStore: Default + Clone {
+    /// Keeps one latency in nanoseconds.
+    fn add(&mut self, latency_ns: u64);
+    /// Adds everything another store has kept.
+    fn merge(&mut self, other: &Self);
+    /// How many were kept.
+    fn len(&self) -> u64;
+    /// Whether none was kept.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Quantiles at increasing `qs`, in nanoseconds; `None` when empty.
+    fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>>;
+}
+
+impl<const BITS: u32> LatencyStore for Histogram<BITS> {
+    #[inline(always)]
+    fn add(&mut self, latency_ns: u64) {
+        Self::add(self, latency_ns);
+    }
+    fn merge(&mut self, other: &Self) {
+        Self::merge(self, other);
+    }
+    fn len(&self) -> u64 {
+        Self::len(self)
+    }
+    fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>> {
+        Self::quantiles(self, qs)
+    }
+}
+
+/// Every latency, for point masses and golden tests.
+#[derive(Clone, Debug, Default)]
+pub struct ExactLatencies(Vec<u64>);
+
+impl LatencyStore for ExactLatencies {
+    fn add(&mut self, latency_ns: u64) {
+        self.0.push(latency_ns);
+    }
+    fn merge(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    #[expect(clippy::cast_precision_loss, reason = "latencies stay below 2^53 ns")]
+    #[expect(clippy::cast_possible_truncation, reason = "a rank is at most the length")]
+    fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>> {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let n = sorted.len() as u64;
+        (n > 0).then(|| qs.iter().map(|&q| sorted[super::rank(q, n) as usize - 1] as f64).collect())
+    }
+}
+
+/// What a summary measures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Requests that arrive before this moment are warm-up, ns.
+    pub measure_from_ns: u64,
+    /// Latency limits to count completions within, ns.
+    pub limits_ns: Vec<u64>,
+    /// Class of each source (by tag); empty when classes are not told apart.
+    pub class_of_tag: Vec<u8>,
+    /// Number of classes.
+    pub classes: u8,
+    /// Fixed delay outside the server, added to every latency, ns.
+    pub client_ns: u64,
+}
+
+/// Counts of measured requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Answered.
+    pub completed: u64,
+    /// Refused at the door.
+    pub rejected: u64,
+    /// Found expired.
+    pub expired: u64,
+    /// Given up by the policy.
+    pub shed: u64,
+    /// Taken back.
+    pub cancelled: u64,
+    /// Still in the server at the end.
+    pub unfinished: u64,
+}
+
+impl Counts {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.completed + self.rejected + self.expired + self.shed + self.cancelled + self.unfinished
+    }
+
+    fn gone(&mut self, why: Gone) {
+        *match why {
+            Gone::Rejected => &mut self.rejected,
+            Gone::Expired => &mut self.expired,
+            Gone::Shed => &mut self.shed,
+            Gone::Cancelled => &mut self.cancelled,
+            Gone::Unfinished => &mut self.unfinished,
+        } += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.completed += other.completed;
+        self.rejected += other.rejected;
+        self.expired += other.expired;
+        self.shed += other.shed;
+        self.cancelled += other.cancelled;
+        self.unfinished += other.unfinished;
+    }
+}
+
+/// Measurements of one class.
+#[derive(Clone, Debug, Default)]
+pub struct ClassSummary<L> {
+    /// Where its requests went.
+    pub counts: Counts,
+    /// Their latencies, ns.
+    pub latency: L,
+    /// Sum of those, ns.
+    pub latency_sum_ns: u128,
+    /// Largest of those, ns.
+    pub latency_max_ns: u64,
+}
+
+/// Measurements of one replication, or of several merged.
+#[derive(Clone, Debug, Default)]
+pub struct Summary<L> {
+    plan: Plan,
+    /// Measured arrivals.
+    pub offered: u64,
+    /// Where they went.
+    pub counts: Counts,
+    /// Completion minus arrival of measured requests, client delays included, ns.
+    pub latency: L,
+    /// Sum of those latencies, ns.
+    pub latency_sum_ns: u128,
+    /// Largest of them, ns.
+    pub latency_max_ns: u64,
+    /// Start minus arrival; zero waits are counted in `no_wait` instead.
+    pub wait: Histogram<7>,
+    /// Measured requests that started at their arrival.
+    pub no_wait: u64,
+    /// Sum of waits, ns.
+    pub wait_sum_ns: u128,
+    /// Largest wait, ns.
+    pub wait_max_ns: u64,
+    /// Completions within each limit of the plan.
+    pub within: Vec<u64>,
+    /// Batches started in the measured part, by size and reason.
+    pub batches: Vec<[u64; Reason::COUNT]>,
+    /// Service time of batches started while arrivals lasted, ns.
+    pub busy_ns: u128,
+    /// Completions while arrivals lasted.
+    pub done_in_window: u64,
+    /// Length of the measured part: while arrivals lasted, ns.
+    pub window_ns: u64,
+    /// Service time of all batches of the measured part, ns.
+    pub busy_all_ns: u128,
+    /// From the start of the measured part to the end of the run, ns.
+    pub whole_ns: u64,
+    /// Requests in the queue when the last one had arrived.
+    pub backlog: u64,
+    /// Per class: counts and latencies.
+    pub classes: Vec<ClassSummary<L>>,
+    /// `u64::MAX` until the last arrival has come.
+    last_arrival_ns: u64,
+}
+
+impl<L: LatencyStore> Summary<L> {
+    /// An empty summary for one replication.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let within = vec![0; plan.limits_ns.len()];
+        let classes = vec![ClassSummary::default(); usize::from(plan.classes)];
+        Self { plan, within, classes, last_arrival_ns: u64::MAX, ..Self::default() }
+    }
+
+    fn class_mut(&mut self, tag: u8) -> Option<&mut ClassSummary<L>> {
+        let class = self.plan.class_of_tag.get(usize::from(tag))?;
+        self.classes.get_mut(usize::from(*class))
+    }
+
+    /// Counts the batch itself.
+    #[inline(always)]
+    fn batch(&mut self, batch: &BatchRow) {
+        if batch.start_ns < self.plan.measure_from_ns {
+            return;
+        }
+        let size = batch.size as usize;
+        if size >= self.batches.len() {
+            self.batches.resize(size + 1, [0; Reason::COUNT]);
+        }
+        self.batches[size][batch.reason as usize] += 1;
+        self.busy_all_ns += u128::from(batch.took_ns);
+        if batch.start_ns < self.last_arrival_ns {
+            self.busy_ns += u128::from(batch.took_ns);
+        }
+    }
+
+    /// Counts members that all belong to the measured part.
+    #[inline(always)]
+    fn members(&mut self, batch: &BatchRow, arrivals: &[u64]) {
+        let (start, done) = (batch.start_ns, batch.start_ns + batch.took_ns);
+        let answered = done + self.plan.client_ns;
+        let n = arrivals.len() as u64;
+        let mut oldest = u64::MAX;
+        let mut arrival_sum = 0u128;
+        for &arrival in arrivals {
+            self.latency.add(answered - arrival);
+            oldest = oldest.min(arrival);
+            arrival_sum += u128::from(arrival);
+            let wait = start - arrival;
+            if wait == 0 {
+                self.no_wait += 1;
+            } else {
+                self.wait.add(wait);
+            }
+        }
+        self.latency_sum_ns += u128::from(answered) * u128::from(n) - arrival_sum;
+        self.wait_sum_ns += u128::from(start) * u128::from(n) - arrival_sum;
+        self.latency_max_ns = self.latency_max_ns.max(answered - oldest);
+        self.wait_max_ns = self.wait_max_ns.max(start - oldest);
+        for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
+            let earliest = answered.saturating_sub(*limit);
+            *within += arrivals.iter().map(|&a| u64::from(a >= earliest)).sum::<u64>();
+        }
+        self.counts.completed += n;
+    }
+
+    fn class_members(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8]) {
+        let answered = batch.start_ns + batch.took_ns + self.plan.client_ns;
+        for (&arrival, &tag) in arrivals.iter().zip(tags) {
+            if arrival < self.plan.measure_from_ns {
+                continue;
+            }
+            if let Some(class) = self.class_mut(tag) {
+                class.counts.completed += 1;
+                class.latency.add(answered - arrival);
+                class.latency_sum_ns += u128::from(answered - arrival);
+                class.latency_max_ns = class.latency_max_ns.max(answered - arrival);
+            }
+        }
+    }
+
+    /// Adds another replication's measurements.
+    pub fn merge(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.counts.merge(&other.counts);
+        self.latency.merge(&other.latency);
+        self.latency_sum_ns += other.latency_sum_ns;
+        self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
+        self.wait.merge(&other.wait);
+        self.no_wait += other.no_wait;
+        self.wait_sum_ns += other.wait_sum_ns;
+        self.wait_max_ns = self.wait_max_ns.max(other.wait_max_ns);
+        add_each(&mut self.within, &other.within, |a, b| *a += b);
+        add_each(&mut self.batches, &other.batches, |a, b| {
+            a.iter_mut().zip(b).for_each(|(x, y)| *x += y);
+        });
+        self.busy_ns += other.busy_ns;
+        self.done_in_window += other.done_in_window;
+        self.window_ns += other.window_ns;
+        self.busy_all_ns += other.busy_all_ns;
+        self.whole_ns += other.whole_ns;
+        self.backlog += other.backlog;
+        add_each(&mut self.classes, &other.classes, |a, b| {
+            a.counts.merge(&b.counts);
+            a.latency.merge(&b.latency);
+            a.latency_sum_ns += b.latency_sum_ns;
+            a.latency_max_ns = a.latency_max_ns.max(b.latency_max_ns);
+        });
+    }
+}
+
+impl<L: LatencyStore> Recorder for Summary<L> {
+    #[inline(always)]
+    fn arrived(&mut self, times: &[u64]) {
+        let from = self.plan.measure_from_ns;
+        self.offered += match times.first() {
+            Some(&first) if first >= from => times.len() as u64,
+            _ => (times.len() - times.partition_point(|&t| t < from)) as u64,
+        };
+    }
+
+    #[inline(always)]
+    fn completed(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8], first: bool) {
+        if first {
+            self.batch(batch);
+        }
+        let from = self.plan.measure_from_ns;
+        let done = batch.start_ns + batch.took_ns;
+        if done >= from && done <= self.last_arrival_ns {
+            self.done_in_window += arrivals.len() as u64;
+        }
+        if batch.start_ns >= self.last_arrival_ns {
+            self.backlog += arrivals.len() as u64;
+        }
+        if arrivals.iter().all(|&a| a >= from) {
+            self.members(batch, arrivals);
+        } else {
+            for arrival in arrivals.iter().filter(|&&a| a >= from) {
+                self.members(batch, std::slice::from_ref(arrival));
+            }
+        }
+        if self.plan.classes > 0 {
+            self.class_members(batch, arrivals, tags);
+        }
+    }
+
+    fn gone(&mut self, arrival_ns: u64, tag: u8, at_ns: u64, why: Gone) {
+        if arrival_ns < self.plan.measure_from_ns {
+            return;
+        }
+        self.counts.gone(why);
+        if why == Gone::Unfinished && at_ns >= self.last_arrival_ns {
+            self.backlog += 1;
+        }
+        if let Some(class) = self.class_mut(tag) {
+            class.counts.gone(why);
+        }
+    }
+
+    fn arrivals_ended(&mut self, at_ns: u64) {
+        self.last_arrival_ns = at_ns;
+        self.window_ns = at_ns.saturating_sub(self.plan.measure_from_ns);
+    }
+
+    fn ended(&mut self, at_ns: u64) {
+        self.whole_ns = at_ns.saturating_sub(self.plan.measure_from_ns);
+    }
+}
+
+/// Adds `b` to `a` element by element, lengthening `a` where needed.
+fn add_each<T: Default + Clone>(a: &mut Vec<T>, b: &[T], add: impl Fn(&mut T, &T)) {
+    if a.len() < b.len() {
+        a.resize(b.len(), T::default());
+    }
+    a.iter_mut().zip(b).for_each(|(x, y)| add(x, y));
+}

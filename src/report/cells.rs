@@ -1,0 +1,222 @@
+//! The cells of an Outcome as rows.
+
+use super::grid::Grid;
+use super::number::{count, decimals, plus_minus, rate};
+use crate::outcome::{Cell, HalfWidths, Judgement, Latency, Method, Outcome};
+
+/// The table people see: one row per cell.
+#[must_use]
+pub fn summary_table(outcome: &Outcome) -> Grid {
+    let axes: Vec<&str> = outcome.axes.iter().map(|a| a.path.as_str()).collect();
+    let mut titles: Vec<String> = vec!["<policy".into()];
+    titles.extend(axes.iter().map(|path| (*path).to_owned()));
+    let numbers = [
+        "p50 ms",
+        "p90 ms",
+        "p99 ms",
+        "p99.9 ms",
+        "throughput /s",
+        "mean batch",
+        "busy",
+        "<why batches left",
+    ];
+    titles.extend(numbers.map(str::to_owned));
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut grid = Grid::new(&titles);
+    for cell in &outcome.cells {
+        let mut row = vec![cell.policy.label.clone()];
+        row.extend(axes.iter().map(|path| {
+            cell.coords.get(*path).map_or_else(|| "–".into(), |v| v.trim_matches('"').to_owned())
+        }));
+        row.extend(latency_columns(cell));
+        row.push(rate(cell.throughput_per_s));
+        row.push(decimals(cell.batch_size.mean, 2));
+        row.push(format!("{:.1}%", cell.utilization * 100.0));
+        row.push(reasons(cell));
+        grid.row(row);
+    }
+    grid
+}
+
+fn latency_columns(cell: &Cell) -> [String; 4] {
+    let Some(l) = &cell.latency_ms else {
+        let word = if cell.stable { "–" } else { "overloaded" };
+        return std::array::from_fn(|_| word.to_owned());
+    };
+    // An exact solution has no interval to show.
+    let ci = l.ci95.as_ref().filter(|_| cell.method != Method::Exact);
+    let half = |f: &dyn Fn(&HalfWidths) -> Option<f64>| ci.and_then(f);
+    let places = |value: f64, half: Option<f64>| match cell.method {
+        Method::Exact => decimals(value, 3),
+        _ => plus_minus(value, half),
+    };
+    [
+        places(l.p50, half(&|h| Some(h.p50))),
+        places(l.p90, half(&|h| Some(h.p90))),
+        places(l.p99, half(&|h| Some(h.p99))),
+        l.p999.map_or_else(|| "–".into(), |v| places(v, half(&|h| h.p999))),
+    ]
+}
+
+/// `full 62%, timer 38%`, the most frequent first.
+#[expect(clippy::cast_precision_loss, reason = "shares")]
+fn reasons(cell: &Cell) -> String {
+    let total: u64 = cell.dispatch_reasons.values().sum();
+    let mut sorted: Vec<(&String, &u64)> = cell.dispatch_reasons.iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let words = sorted.iter().map(|(name, n)| {
+        let share = **n as f64 / total as f64 * 100.0;
+        let share = if share >= 99.95 && total != **n { 99.9 } else { share };
+        match share {
+            s if s < 0.05 => format!("{name} <0.1%"),
+            s if s < 9.95 || (s > 90.0 && s < 100.0) => format!("{name} {s:.1}%"),
+            s => format!("{name} {s:.0}%"),
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// One line per judged threshold.
+#[must_use]
+pub fn verdict_lines(outcome: &Outcome) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in &outcome.cells {
+        for verdict in &cell.verdicts {
+            let word = match verdict.judgement {
+                Judgement::Pass => "pass",
+                Judgement::Fail => "FAIL",
+                Judgement::Inconclusive => "inconclusive",
+            };
+            let place = place(cell);
+            lines.push(format!("{word}  {place}  {}: {}", verdict.expr, verdict.evidence));
+        }
+    }
+    lines
+}
+
+/// One line per warning.
+#[must_use]
+pub fn warning_lines(outcome: &Outcome) -> Vec<String> {
+    let of_cells = outcome
+        .cells
+        .iter()
+        .flat_map(|cell| cell.warnings.iter().map(move |w| format!("{}: {w}", place(cell))));
+    outcome.warnings.iter().cloned().chain(of_cells).collect()
+}
+
+/// The label and coordinates of a cell.
+fn place(cell: &Cell) -> String {
+    let mut text = cell.policy.label.clone();
+    for (path, value) in &cell.coords {
+        text += &format!(" {path}={}", value.trim_matches('"'));
+    }
+    text
+}
+
+/// Every number of every cell, for spreadsheets: names with units, no rounding.
+#[must_use]
+pub fn csv_cells(outcome: &Outcome) -> Grid {
+    let axes: Vec<&str> = outcome.axes.iter().map(|a| a.path.as_str()).collect();
+    let mut titles = vec!["policy", "kind", "method"];
+    titles.extend(&axes);
+    titles.extend([
+        "rate_per_s",
+        "capacity_per_s",
+        "load",
+        "stable",
+        "replications",
+        "offered",
+        "completed",
+        "rejected",
+        "expired",
+        "shed",
+        "cancelled",
+        "unfinished",
+        "throughput_per_s",
+        "utilization",
+        "mean_batch",
+        "mean_ms",
+        "mean_ci95_ms",
+        "p50_ms",
+        "p50_ci95_ms",
+        "p90_ms",
+        "p90_ci95_ms",
+        "p95_ms",
+        "p95_ci95_ms",
+        "p99_ms",
+        "p99_ci95_ms",
+        "p999_ms",
+        "p999_ci95_ms",
+        "max_ms",
+        "queue_mean_ms",
+        "queue_p99_ms",
+        "warmup_ms",
+        "verdicts",
+    ]);
+    let mut grid = Grid::new(&titles);
+    for cell in outcome.cells.iter().chain(&outcome.curve) {
+        grid.row(csv_row(cell, &axes));
+    }
+    grid
+}
+
+fn csv_row(cell: &Cell, axes: &[&str]) -> Vec<String> {
+    let optional = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
+    let method = serde_json::to_value(cell.method).unwrap_or_default();
+    let mut row = vec![
+        cell.policy.label.clone(),
+        cell.policy.kind.clone(),
+        method.as_str().unwrap_or_default().to_owned(),
+    ];
+    row.extend(axes.iter().map(|path| {
+        cell.coords.get(*path).map(|v| v.trim_matches('"').to_owned()).unwrap_or_default()
+    }));
+    let r = &cell.requests;
+    row.extend([
+        cell.rate_per_s.to_string(),
+        optional(cell.capacity_per_s),
+        optional(cell.load),
+        cell.stable.to_string(),
+        cell.replications.to_string(),
+    ]);
+    let counts = [r.offered, r.completed, r.rejected, r.expired, r.shed, r.cancelled, r.unfinished];
+    row.extend(counts.map(|n| n.to_string()));
+    row.extend(
+        [cell.throughput_per_s, cell.utilization, cell.batch_size.mean].map(|v| v.to_string()),
+    );
+    row.extend(csv_latency(cell.latency_ms.as_ref()));
+    let queue = cell.queue_ms.as_ref();
+    row.extend([optional(queue.map(|q| q.mean)), optional(queue.map(|q| q.p99))]);
+    row.push(cell.warmup_ms.to_string());
+    let verdicts: Vec<String> = cell
+        .verdicts
+        .iter()
+        .map(|v| format!("{}={}", v.expr, format!("{:?}", v.judgement).to_lowercase()))
+        .collect();
+    row.push(verdicts.join("; "));
+    row
+}
+
+fn csv_latency(latency: Option<&Latency>) -> Vec<String> {
+    let Some(l) = latency else { return vec![String::new(); 13] };
+    let ci = l.ci95.as_ref();
+    let mut row = Vec::with_capacity(13);
+    let pairs = [
+        (Some(l.mean), ci.map(|c| c.mean)),
+        (Some(l.p50), ci.map(|c| c.p50)),
+        (Some(l.p90), ci.map(|c| c.p90)),
+        (Some(l.p95), ci.map(|c| c.p95)),
+        (Some(l.p99), ci.map(|c| c.p99)),
+        (l.p999, ci.and_then(|c| c.p999)),
+    ];
+    for value in pairs.into_iter().flat_map(|(value, half)| [value, half]).chain([l.max]) {
+        row.push(value.map(|v| v.to_string()).unwrap_or_default());
+    }
+    row
+}
+
+/// Requests simulated, for a closing line.
+#[must_use]
+pub fn simulated(outcome: &Outcome) -> String {
+    count(outcome.cells.iter().chain(&outcome.curve).map(|c| c.requests.offered).sum())
+}

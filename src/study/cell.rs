@@ -1,0 +1,225 @@
+//! One cell: replications in waves until the interval of p99 is narrow enough.
+//!
+//! Every wave runs fresh replications (numbered on), so that nothing is simulated twice; wave
+//! `w` of section `r` is replication `w · R + r`, and section `r` is the sum of its waves.
+
+use super::control::Control;
+use super::setup::{Bench, Engine, Portion};
+use crate::record::{LatencyStore, Pilot, Summary};
+use crate::scenario::Warmup;
+use crate::stats::{half_width, mser5};
+use crate::time::Nanos;
+use rayon::prelude::*;
+
+/// How many requests a cell may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Relative half-width wanted on p99.
+    pub precision: f64,
+    /// Measured requests of each replication in the first wave.
+    pub first_wave: u64,
+    /// Cap on the measured requests of the cell.
+    pub cap: u64,
+}
+
+/// What the replications of a cell came to.
+#[derive(Clone, Debug)]
+pub struct Measured<L> {
+    /// One summary per section, waves added up.
+    pub sections: Vec<Summary<L>>,
+    /// All of them.
+    pub pooled: Summary<L>,
+    /// Start-up deleted from every replication.
+    pub warmup: Nanos,
+    /// Requests left in a server in which nothing can happen any more.
+    pub stalled: Option<u64>,
+    /// Whether it was stopped from outside before it was precise enough.
+    pub interrupted: bool,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+}
+
+/// Simulates a cell; `None` when it was stopped from outside.
+pub fn simulate<L: LatencyStore + Send + Sync>(
+    bench: &Bench<'_>,
+    limits_ns: &[u64],
+    budget: &Budget,
+    overloaded: bool,
+    control: &Control,
+) -> Option<Measured<L>> {
+    let run = &bench.scenario.run;
+    let sections = if bench.replays_trace() { 1 } else { run.replications.max(1) };
+    let by_length = run.requests.is_none() && run.duration.is_none() && !bench.replays_trace();
+    let first_wave = match run.requests {
+        _ if bench.replays_trace() => run.requests,
+        Some(n) => Some(n.div_ceil(u64::from(sections))),
+        None if by_length => Some(budget.first_wave.min(budget.cap / u64::from(sections)).max(1)),
+        None => None,
+    };
+    let (warmup, warnings) = warmup(bench, sections, first_wave, overloaded, control);
+    let mut state = Waves {
+        bench,
+        limits_ns,
+        control,
+        warmup,
+        total: run.requests.filter(|_| !bench.replays_trace()),
+        measured: Measured {
+            sections: vec![Summary::default(); sections as usize],
+            pooled: Summary::default(),
+            warmup,
+            stalled: None,
+            interrupted: false,
+            warnings,
+        },
+        next_replication: 0,
+    };
+    state.wave(first_wave)?;
+    if by_length && sections > 1 && !overloaded {
+        let mut each = first_wave.unwrap_or(0);
+        while !state.precise(budget.precision) && state.measured.stalled.is_none() {
+            let left = (budget.cap / u64::from(sections)).saturating_sub(each);
+            if left == 0 {
+                break;
+            }
+            // The total doubles with every wave.
+            let next = each.min(left);
+            if state.wave(Some(next)).is_none() {
+                state.measured.interrupted = true;
+                break;
+            }
+            each += next;
+        }
+    }
+    Some(state.measured)
+}
+
+struct Waves<'a, L> {
+    bench: &'a Bench<'a>,
+    limits_ns: &'a [u64],
+    control: &'a Control,
+    warmup: Nanos,
+    /// Measured requests of the cell, when the scenario counts them exactly.
+    total: Option<u64>,
+    measured: Measured<L>,
+    next_replication: u32,
+}
+
+impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
+    /// Runs one more replication in every section.
+    fn wave(&mut self, each: Option<u64>) -> Option<()> {
+        let sections = self.measured.sections.len() as u32;
+        let first = self.next_replication;
+        self.next_replication += sections;
+        let parts: Vec<Option<(Summary<L>, Option<u64>)>> = (0..sections)
+            .into_par_iter()
+            .map(|section| self.replicate(first + section, self.share(section, each)))
+            .collect();
+        for (section, part) in self.measured.sections.iter_mut().zip(parts) {
+            let (summary, stalled) = part?;
+            section.merge(&summary);
+            self.measured.pooled.merge(&summary);
+            self.measured.stalled = self.measured.stalled.or(stalled);
+        }
+        Some(())
+    }
+
+    /// Requests of one section; an exact total is dealt out as evenly as it goes.
+    fn share(&self, section: u32, each: Option<u64>) -> Option<u64> {
+        let Some(total) = self.total else { return each };
+        let sections = self.measured.sections.len() as u64;
+        Some(total / sections + u64::from(u64::from(section) < total % sections))
+    }
+
+    fn replicate(&self, replication: u32, n: Option<u64>) -> Option<(Summary<L>, Option<u64>)> {
+        if self.control.stopped() {
+            return None;
+        }
+        let mut summary = Summary::new(self.bench.plan(self.limits_ns, self.warmup));
+        let portion = Portion { replication, measured: n, measure_from: self.warmup };
+        let ending = self.bench.run(portion, &mut summary);
+        self.control.add_requests(summary.offered);
+        Some((summary, ending.stalled))
+    }
+
+    fn precise(&self, target: f64) -> bool {
+        relative_half_width(&self.measured.pooled, &self.measured.sections, 0.99)
+            .is_none_or(|reached| reached <= target)
+    }
+}
+
+/// Half-width of the interval of a quantile, relative to it.
+pub(super) fn relative_half_width<L: LatencyStore>(
+    pooled: &Summary<L>,
+    sections: &[Summary<L>],
+    q: f64,
+) -> Option<f64> {
+    let at = |s: &Summary<L>| s.latency.quantiles(&[q]).map(|v| v[0]);
+    let value = at(pooled)?;
+    let parts: Vec<f64> = sections.iter().filter_map(at).collect();
+    (parts.len() == sections.len())
+        .then(|| half_width(value, &parts))
+        .flatten()
+        .map(|half| half / value)
+}
+
+/// How much of the start of every replication is deleted.
+fn warmup(
+    bench: &Bench<'_>,
+    sections: u32,
+    each: Option<u64>,
+    overloaded: bool,
+    control: &Control,
+) -> (Nanos, Vec<String>) {
+    if let Warmup::Time(time) = bench.scenario.run.warmup {
+        return (time, Vec::new());
+    }
+    // A recorded stream is counted whole; an overloaded queue has nothing to settle into.
+    if bench.replays_trace() || overloaded {
+        return (Nanos::ZERO, Vec::new());
+    }
+    // No start-up is over before a few of the longest batches are.
+    let cap = bench.policy.cap().unwrap_or(64).min(1024);
+    let floor = Nanos(bench.server.cost.service_ns(cap).saturating_mul(10));
+    let mut pilot = (each.unwrap_or(20_000) / 10).clamp(500, 20_000);
+    for _ in 0..3 {
+        if let Some(found) = pilot_warmup(bench, sections, pilot, control) {
+            return (found.max(floor), Vec::new());
+        }
+        pilot *= 4;
+    }
+    let warning = format!(
+        "no stationary part found in the first {} requests of a replication; the warm-up is {floor}",
+        pilot / 4
+    );
+    (floor, vec![warning])
+}
+
+/// MSER-5 on latencies averaged over replications; the deleted part as the latest time at which
+/// any of them reaches it.
+fn pilot_warmup(
+    bench: &Bench<'_>,
+    sections: u32,
+    requests: u64,
+    control: &Control,
+) -> Option<Nanos> {
+    // Always the event engine: it completes batches in order of time on several instances too.
+    let bench = Bench { engine: Engine::Event, ..*bench };
+    let pilots: Vec<Pilot> = (0..sections)
+        .into_par_iter()
+        .map(|replication| {
+            let mut pilot = Pilot::default();
+            let portion =
+                Portion { replication, measured: Some(requests), measure_from: Nanos::ZERO };
+            if !control.stopped() {
+                bench.run(portion, &mut pilot);
+                control.add_requests(requests);
+            }
+            pilot
+        })
+        .collect();
+    let length = pilots.iter().map(|p| p.means.len()).min()?;
+    let averaged: Vec<f64> =
+        (0..length).map(|i| pilots.iter().map(|p| p.means[i]).sum::<f64>()).collect();
+    let deleted = mser5(&averaged)?;
+    pilots.iter().filter_map(|p| p.arrivals.get(deleted)).max().map(|at| Nanos(*at))
+}

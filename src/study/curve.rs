@@ -1,0 +1,58 @@
+//! The throughput–latency curve: every policy at rising rates.
+
+use super::cell::Budget;
+use super::control::Control;
+use super::run::{CellTask, Options, SMALL, simulate_cell};
+use crate::outcome::Cell;
+use crate::scenario::{CurvePoints, Labelled, Scenario, Server};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// The points of the scenario's curve, policy by policy in order of rate; empty without one, and
+/// where the arrivals have no rate to vary (a closed loop).
+#[must_use]
+pub fn curve_points(scenario: &Scenario, options: &Options, control: &Control) -> Vec<Cell> {
+    let Some(curve) = &scenario.curve else { return Vec::new() };
+    let mut points: Vec<(&Server, &Labelled, Scenario)> = Vec::new();
+    for server in &scenario.servers {
+        for policy in &scenario.policies {
+            for rate in rates(&curve.points, server, policy) {
+                if let Some(scaled) = scenario.with_total_rate(rate) {
+                    points.push((server, policy, scaled));
+                }
+            }
+        }
+    }
+    let precision = options.precision.unwrap_or(curve.precision);
+    let budget = Budget { precision, ..SMALL };
+    let cells: Vec<Option<Cell>> = points
+        .par_iter()
+        .map(|(server, policy, scenario)| {
+            let task = CellTask {
+                scenario,
+                server,
+                policy,
+                coords: BTreeMap::new(),
+                budget,
+                engine: options.engine,
+                judged: false,
+            };
+            let mut cell = simulate_cell(&task, control)?.cell;
+            // A curve shows latencies against rates; sizes are in the cells of the run.
+            cell.batch_size.histogram.clear();
+            Some(cell)
+        })
+        .collect();
+    cells.into_iter().flatten().collect()
+}
+
+/// Offered rates for one policy. A policy without a capacity has no loads.
+fn rates(points: &CurvePoints, server: &Server, policy: &Labelled) -> Vec<f64> {
+    match points {
+        CurvePoints::Rates(rates) => rates.clone(),
+        CurvePoints::Loads(loads) => {
+            let capacity = server.cost.capacity_per_s(policy.policy.cap(), server.instances);
+            capacity.map_or_else(Vec::new, |c| loads.iter().map(|load| load * c).collect())
+        }
+    }
+}
