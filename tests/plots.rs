@@ -35,7 +35,8 @@ fn quickstart_charts() {
 
 #[test]
 fn sweep_charts() {
-    let outcome = sweep(&[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0], &[8.0, 12.0, 16.0, 24.0, 32.0, 64.0]);
+    let outcome =
+        sweep(&[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0], &[8.0, 12.0, 16.0, 24.0, 32.0, 64.0]);
     let drawn = draw("sweep", &outcome, &[]);
     assert_eq!(drawn.len(), 1);
 }

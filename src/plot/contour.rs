@@ -94,7 +94,10 @@ mod tests {
 
     #[test]
     fn outlines_follow_the_edges() {
-        assert_eq!(loops(&["##", "##"]), vec![vec![(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]]);
+        assert_eq!(
+            loops(&["##", "##"]),
+            vec![vec![(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]]
+        );
         assert_eq!(loops(&["..", ".."]), Vec::<Vec<_>>::new());
         assert_eq!(loops(&["#.", "##"])[0].len(), 6);
         // A ring has an outer and an inner loop; two cells that touch at a corner are two loops.

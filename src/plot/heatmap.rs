@@ -142,7 +142,11 @@ pub fn heatmaps(outcome: &Outcome, metric: Metric) -> Result<Vec<Chart>, String>
     for path in lines {
         charts.push(sweep::chart(outcome, metric, &path, &policies));
     }
-    if charts.is_empty() { Err("no policy varies along an axis".into()) } else { Ok(numbered(charts)) }
+    if charts.is_empty() {
+        Err("no policy varies along an axis".into())
+    } else {
+        Ok(numbered(charts))
+    }
 }
 
 /// One heat map.
@@ -191,7 +195,11 @@ impl<'a> Map<'a> {
             subtitle: vec![joined(&[
                 self.third.clone().unwrap_or_default(),
                 offered(all()),
-                if unsure { "?: whether the SLO is met is inconclusive".into() } else { String::new() },
+                if unsure {
+                    "?: whether the SLO is met is inconclusive".into()
+                } else {
+                    String::new()
+                },
             ])],
             panels: vec![self.panel(metric, &read)],
             columns: 1,
@@ -308,9 +316,7 @@ impl Reading {
             .iter()
             .filter(|(at, _)| !judged || feasible.contains(at))
             .filter_map(|(at, value)| Some((*at, metric.rank(*value)?)))
-            .reduce(|best, next| {
-                if next.1 < best.1 - 1e-9 * best.1.abs() { next } else { best }
-            })
+            .reduce(|best, next| if next.1 < best.1 - 1e-9 * best.1.abs() { next } else { best })
             .map(|(at, _)| at);
         Self { values, feasible, unsure: which(Standing::Unsure), judged, best }
     }

@@ -89,7 +89,12 @@ pub(super) fn draw(
         for (entry, (dx, dy)) in figure.legend.iter().zip(rows(figure)) {
             let (x, y) = (place.left + dx, place.top + dy + 13.0);
             sample(canvas, (x, y - 4.0), 12.0, entry.sample)?;
-            canvas.text((x + 18.0, y), &shorten(&entry.label, LABEL, TOP_LABEL), LABEL, Align::Left)?;
+            canvas.text(
+                (x + 18.0, y),
+                &shorten(&entry.label, LABEL, TOP_LABEL),
+                LABEL,
+                Align::Left,
+            )?;
         }
         return Ok(());
     }

@@ -181,12 +181,7 @@ impl Frame<'_, '_> {
         }
     }
 
-    fn cell(
-        &self,
-        at: (usize, usize),
-        fill: Option<Fill>,
-        text: &str,
-    ) -> Result<(), PlotError> {
+    fn cell(&self, at: (usize, usize), fill: Option<Fill>, text: &str) -> Result<(), PlotError> {
         let rect = self.cell_rect(at);
         let ink = match fill {
             Some(fill) => {
@@ -199,15 +194,18 @@ impl Frame<'_, '_> {
         };
         let (wide, high) = (rect.right - rect.left - 4.0, rect.bottom - rect.top - 2.0);
         let sizes = [12.0, 11.0, 10.0, 9.0, 8.0];
-        let fitting = sizes.into_iter().find(|size| {
-            width(text, Type::new(*size, ink)) <= wide && *size <= high
-        });
+        let fitting = sizes
+            .into_iter()
+            .find(|size| width(text, Type::new(*size, ink)) <= wide && *size <= high);
         let Some(size) = fitting else { return Ok(()) };
         let middle = ((rect.left + rect.right) / 2.0, (rect.top + rect.bottom) / 2.0);
         let kind = Type::new(size, ink);
         if fill == Some(Fill::Hatched) {
             let half = width(text, kind) / 2.0 + 3.0;
-            let (a, b) = ((middle.0 - half, middle.1 - 0.6 * size), (middle.0 + half, middle.1 + 0.6 * size));
+            let (a, b) = (
+                (middle.0 - half, middle.1 - 0.6 * size),
+                (middle.0 + half, middle.1 + 0.6 * size),
+            );
             self.canvas.rectangle(a, b, ASH, 1.0)?;
         }
         self.canvas.text((middle.0, middle.1 + 0.36 * size), text, kind, Align::Middle)

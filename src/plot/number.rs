@@ -98,7 +98,9 @@ pub fn plural(n: usize, one: &str, many: &str) -> String {
 /// Text without characters that XML cannot hold or that would break a line.
 #[must_use]
 pub fn clean(text: &str) -> String {
-    let allowed = |c: char| !c.is_control() && !matches!(c, '\u{FFFE}' | '\u{FFFF}' | '\u{2028}' | '\u{2029}');
+    let allowed = |c: char| {
+        !c.is_control() && !matches!(c, '\u{FFFE}' | '\u{FFFF}' | '\u{2028}' | '\u{2029}')
+    };
     text.chars().map(|c| if allowed(c) { c } else { ' ' }).collect()
 }
 
@@ -119,7 +121,10 @@ mod tests {
         assert_eq!(time_within(38.5619, Some(0.12)), "38.56 ± 0.12 ms");
         assert_eq!(time_within(194.6, Some(26.0)), "195 ± 26 ms");
         assert_eq!(time_within(8.5, None), "8.5 ms");
-        assert_eq!([0.0, 0.001, 0.5, 0.999, 1.0].map(percent).join(" "), "0 % < 1 % 50 % > 99 % 100 %");
+        assert_eq!(
+            [0.0, 0.001, 0.5, 0.999, 1.0].map(percent).join(" "),
+            "0 % < 1 % 50 % > 99 % 100 %"
+        );
         assert_eq!(quantile(0.999), "p99.9");
         assert_eq!(quantile(0.99), "p99");
         assert_eq!(clean("a\u{0}b\nc"), "a b c");

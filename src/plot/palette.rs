@@ -113,9 +113,8 @@ pub fn sequential(share: f64) -> Color {
     let at = (1.0 - share) * 9.0;
     let below = at.floor().min(8.0);
     let (a, b) = (VIRIDIS[below as usize], VIRIDIS[below as usize + 1]);
-    let mix = |a: u8, b: u8| {
-        (f64::from(a) + (f64::from(b) - f64::from(a)) * (at - below)).round() as u8
-    };
+    let mix =
+        |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * (at - below)).round() as u8;
     Color(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
@@ -127,8 +126,7 @@ impl Color {
             let c = f64::from(c) / 255.0;
             if c <= 0.03928 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
         };
-        let luminance =
-            0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2);
+        let luminance = 0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2);
         if luminance > 0.179 { Self(0, 0, 0) } else { WHITE }
     }
 }

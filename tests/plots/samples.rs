@@ -150,7 +150,8 @@ pub fn quickstart() -> (Outcome, Vec<CdfFile>) {
         result.cells.push(cell);
         for load in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
             let spread = law.1 * (0.4 + 0.4 / (1.0 - load));
-            let base = if label == "static" { law.0 + 12.0 / load } else { law.0 * (0.5 + 0.6 * load) };
+            let base =
+                if label == "static" { law.0 + 12.0 / load } else { law.0 * (0.5 + 0.6 * load) };
             let law = Law(base, spread, law.2);
             result.curve.push(self::cell(label, load * capacity, capacity, law));
         }
