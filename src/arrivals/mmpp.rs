@@ -114,7 +114,8 @@ impl MmppLaw {
                 "idc",
                 format!("idc {idc} cannot be reached by a two-state process at these values"),
                 format!(
-                    "write 1 to {idc_max:.4}; a longer timescale or a smaller high_share allows more"
+                    "write 1 to {}; a longer timescale or a smaller high_share allows more",
+                    (idc_max * 1e4).floor() / 1e4
                 ),
             ));
         }

@@ -103,7 +103,8 @@ impl Resolver<'_> {
 
     fn root_keys(&mut self, root: &Node) {
         for entry in root.entries().unwrap_or(&[]) {
-            if !ROOT_KEYS.contains(&entry.key.as_str()) {
+            // Editors find the schema of a JSON file by `$schema`.
+            if !ROOT_KEYS.contains(&entry.key.as_str()) && entry.key != "$schema" {
                 let key = &entry.key;
                 self.push(unknown_key(Table::Root, None, key, ROOT_KEYS, root, entry.key_span));
             }
@@ -155,7 +156,9 @@ impl Resolver<'_> {
         };
         let Some(node) = root.get(key) else {
             let message = format!("a scenario says {what}: `{key}` is missing");
-            self.push(Problem::new(NOTHING, Span::NONE, message).help(format!("add {example}")));
+            self.push(
+                Problem::new(NOTHING, Span::SCENARIO, message).help(format!("add {example}")),
+            );
             return Vec::new();
         };
         let tables = node.one_or_many();
