@@ -309,6 +309,34 @@ fn core_knows(text: &str) -> Vec<Complaint> {
     found
 }
 
+/// What each module outside the core may know beside it; `cli` may know everything.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("scenario", &[]),
+    ("interop", &["scenario"]),
+    ("outcome", &[]),
+    // `report` only for its numbers for people.
+    ("study", &["scenario", "outcome", "report"]),
+    ("report", &["outcome"]),
+    ("plot", &["outcome", "report"]),
+];
+
+/// A module knows the core and the layers below it.
+fn knows_above(text: &str, own: &str, below: &[&str]) -> Vec<Complaint> {
+    let shipped = shipped(text);
+    let mut found = Vec::new();
+    for (at, _) in shipped.match_indices("crate::") {
+        let name: String = shipped[at + "crate::".len()..]
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        let is_outer = name == "cli" || LAYERS.iter().any(|(module, _)| *module == name);
+        if is_outer && name != own && !below.contains(&name.as_str()) {
+            found.push((line_of(&shipped, at), format!("`{own}` knows nothing of `{name}`")));
+        }
+    }
+    found
+}
+
 /// Paths of one machine.
 fn machine_paths(text: &str) -> Vec<Complaint> {
     // Put together here, so that this file passes its own rule.
@@ -550,6 +578,18 @@ fn the_core_stands_alone() {
                 #[cfg(test)]\nmod tests { use std::fs; }\n";
     assert_eq!(core_knows(good), []);
     everywhere(in_core, core_knows);
+}
+
+#[test]
+fn layers_know_what_is_below_them() {
+    assert_eq!(knows_above("use crate::plot::Chart;", "report", &["outcome"]).len(), 1);
+    assert_eq!(knows_above("use crate::outcome::Cell;", "report", &["outcome"]), []);
+    for (module, below) in LAYERS {
+        let within = |name: &str| {
+            name == format!("src/{module}.rs") || name.starts_with(&format!("src/{module}/"))
+        };
+        everywhere(|name| in_src(name) && within(name), |text| knows_above(text, module, below));
+    }
 }
 
 #[test]
