@@ -5,12 +5,15 @@
 use batchsim::arrivals::{Replay, Trace};
 use batchsim::interop::trace::for_scenario;
 use batchsim::scenario::{
-    CODES, Diagnostic, Disk, Files, Input, Loaded, Scenario, Severity, TraceProblem, load, schema,
-    starter,
+    CODES, Diagnostic, Disk, Files, Input, Loaded, Scenario, Severity, TraceProblem, load, starter,
 };
-use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+
+#[path = "scenario/schema.rs"]
+mod published;
+#[path = "scenario/robust.rs"]
+mod robust;
 
 /// Whether golden files are written instead of compared.
 fn bless() -> bool {
@@ -319,42 +322,6 @@ fn ten_thousand_cells_take_no_time() {
     assert!(each.as_micros() < 500, "{each:?} a cell");
 }
 
-#[test]
-fn unlikely_inputs_are_named() {
-    let refused = |name: &str, bytes: Vec<u8>| {
-        let files = Beside::new(Path::new("scenarios/x"));
-        match load(&Input::from_text(name, bytes), &[], &files) {
-            Ok(_) => panic!("{name} reads"),
-            Err(all) => render(&all),
-        }
-    };
-    assert!(refused("big.toml", vec![b'#'; (16 << 20) + 1]).contains("larger than 16 MiB"));
-    assert!(refused("utf16.toml", vec![0xff, 0xfe, 0x20, 0]).contains("UTF-16"));
-    let deep = |open: &str, n: usize| open.repeat(n);
-    for (name, text) in [
-        ("deep.json", format!("{{\"a\": {}", deep("[", 100_000))),
-        ("deep.yaml", format!("a: {}", deep("[", 100_000))),
-        ("deep.toml", format!("a = {}", deep("[", 100_000))),
-        ("nested.json", format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100))),
-        ("nested.yaml", format!("a: {}1{}", deep("[", 100), deep("]", 100))),
-        ("nested.toml", format!("a = {}1{}", deep("[", 60), deep("]", 60))),
-    ] {
-        assert!(!refused(name, text.into_bytes()).is_empty());
-    }
-    let bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned()
-        + &(b'b'..=b'k')
-            .map(|c| {
-                let (this, last) = (char::from(c), char::from(c - 1));
-                format!("{this}: &{this} [*{last}, *{last}, *{last}, *{last}, *{last}, *{last}]\n")
-            })
-            .collect::<String>();
-    assert!(refused("bomb.yaml", bomb.into_bytes()).contains("explode"));
-    let folder = Input::open(Path::new("scenarios")).unwrap_err();
-    assert!(folder.message.contains("is a directory"));
-    let nowhere = Input::open(Path::new("scenarios/nowhere.toml")).unwrap_err();
-    assert!(nowhere.message.contains("cannot read"));
-}
-
 /// A table that falls has no ceiling; nothing may overflow on the way to saying so.
 #[test]
 fn falling_costs_are_survived() {
@@ -408,7 +375,8 @@ fn cost_files_are_read_in() {
         ("plain.json", r#"{"kind": "affine", "fixed": "8ms", "per_item": "0.5ms"}"#),
         (
             "calibration.json",
-            r#"{"schema": 1, "gpu": "x", "cost": {"kind": "affine", "fixed": "8ms", "per_item": "500us"}}"#,
+            r#"{"schema": 1, "gpu": "x",
+                "cost": {"kind": "affine", "fixed": "8ms", "per_item": "500us"}}"#,
         ),
         ("cost.toml", "kind = \"affine\"\nfixed = \"8ms\"\nper_item = \"0.5ms\"\n"),
         ("loop.json", r#"{"file": "loop.json"}"#),
@@ -461,112 +429,5 @@ fn scaling_keeps_the_pattern() {
         assert!(scenario.with_total_rate(0.0).is_none());
         assert!(scenario.with_total_rate(f64::NAN).is_none());
         half.arrivals.iter().for_each(|s| s.process.check().unwrap());
-    }
-}
-
-fn as_json(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap();
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("toml") => toml::from_str(&text).unwrap(),
-        Some("json") => serde_json::from_str(&text).unwrap(),
-        _ => serde_saphyr::from_str(&text).unwrap(),
-    }
-}
-
-#[test]
-fn the_published_schema_is_current() {
-    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    golden(Path::new("schema/scenario-v1.json"), &text);
-}
-
-#[test]
-fn the_schema_accepts_what_is_read() {
-    let validator = jsonschema::draft202012::new(&schema()).unwrap();
-    for (path, scenario) in scenarios() {
-        for value in [as_json(&path), scenario.to_value()] {
-            let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-            assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
-        }
-    }
-    assert!(validator.is_valid(&toml::from_str(starter()).unwrap()));
-}
-
-#[test]
-fn the_schema_refuses_unknown_keys() {
-    let validator = jsonschema::draft202012::new(&schema()).unwrap();
-    let mut seen = 0;
-    for path in files_in("tests/data/bad/scenario") {
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let judged = [
-            "unknown-k",
-            "not-yet-h",
-            "not-yet-v",
-            "not-yet-tu",
-            "not-yet-re",
-            "not-yet-ro",
-            "missing-k",
-            "bare-",
-            "rate-w",
-            "wrong-type-l",
-            "yaml-unk",
-            "json-unk",
-        ];
-        if judged.iter().any(|j| name.starts_with(j)) {
-            seen += 1;
-            assert!(!validator.is_valid(&as_json(&path)), "{name} is valid");
-        }
-    }
-    assert!(seen > 20);
-}
-
-fn survives(name: &str, bytes: Vec<u8>) {
-    let files = Beside::new(Path::new("scenarios/x"));
-    match load(&Input::from_text(name, bytes), &[], &files) {
-        Ok(loaded) => {
-            let _ = render(&loaded.warnings);
-        }
-        Err(all) => assert!(!render(&all).is_empty()),
-    }
-}
-
-/// Bytes replaced, inserted, removed or repeated at places of a text.
-fn mutate(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    for (at, how, byte) in edits {
-        let at = at % bytes.len().max(1);
-        match how % 4 {
-            0 => bytes[at] = *byte,
-            1 => bytes.insert(at, *byte),
-            2 if bytes.len() > 1 => drop(bytes.remove(at)),
-            _ => {
-                let end = (at + usize::from(*byte)).min(bytes.len());
-                let piece = bytes[at..end].to_vec();
-                bytes.splice(at..at, piece);
-            }
-        }
-    }
-    bytes
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn no_mutation_panics(
-        edits in prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..4),
-    ) {
-        survives("x.toml", mutate(QUICKSTART, &edits));
-        survives("x.yaml", mutate(include_str!("../scenarios/quickstart.yaml"), &edits));
-        survives("x.json", mutate(include_str!("../scenarios/quickstart.json"), &edits));
-        survives("x.toml", mutate(include_str!("../scenarios/heatmap.toml"), &edits));
-    }
-
-    #[test]
-    fn no_set_panics(path in "[a-z._]{0,20}", value in "\\PC{0,20}") {
-        let _ = quickstart(&[&format!("{path}={value}")]);
-        let _ = quickstart(&[&format!("dynamic.{path}={value}")]);
-        let _ = quickstart(&[&format!("server.{path}={value}")]);
-        let expr = format!("[[threshold]]\nexpr = {value:?}\n");
-        let _ = read_text("x.toml", &format!("{QUICKSTART}\n{expr}"), &[]);
     }
 }
