@@ -98,12 +98,11 @@ fn printed_outputs_are_what_the_program_prints() {
     assert!(blocks >= 2, "{blocks}");
 }
 
-/// One line of CSV by the names of its columns.
-fn numbers(csv: &str) -> impl Fn(&str) -> f64 {
-    let mut lines = csv.lines();
-    let names: Vec<String> = lines.next().unwrap().split(',').map(str::to_owned).collect();
-    let values: Vec<String> = lines.next().unwrap().split(',').map(str::to_owned).collect();
-    move |name| values[names.iter().position(|n| n == name).unwrap()].parse().unwrap()
+/// The value of a column in the only line of a CSV.
+fn number(csv: &str, column: &str) -> f64 {
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let at = rows[0].iter().position(|name| *name == column).unwrap();
+    rows[1][at].parse().unwrap()
 }
 
 #[test]
@@ -112,9 +111,11 @@ fn the_table_of_accuracy_is_measured() {
         let output =
             batchsim(&[verb, "-", "--format", "csv"], &folder(&format!("golden-{verb}")), GOLDEN);
         assert!(output.status.success(), "{output:?}");
-        numbers(&stdout(&output))
+        stdout(&output)
     };
-    let (exact, simulated) = (study("exact"), study("run"));
+    let (solved, ran) = (study("exact"), study("run"));
+    let exact = |column: &str| number(&solved, column);
+    let simulated = |column: &str| number(&ran, column);
     let rows =
         [("mean", "mean"), ("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p999")];
     let mut table = "| latency, ms | exact | simulated, ± half of the 95 % interval |\n\
@@ -140,6 +141,22 @@ fn the_table_of_accuracy_is_measured() {
     if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         assert_eq!(check_blocks("README.md", "accuracy", |_| table.clone()), 1);
     }
+}
+
+/// `<!-- from FILE -->` stands before a block that is part of that file.
+#[test]
+fn quoted_code_is_in_its_file() {
+    let mut blocks = 0;
+    for page in ["README.md", "docs/EXTENDING.md", "docs/ARCHITECTURE.md"].map(page) {
+        for part in page.split("<!-- from ").skip(1) {
+            let (file, rest) = part.split_once(" -->\n```rust\n").unwrap();
+            let (quoted, _) = rest.split_once("```").unwrap();
+            let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+            assert!(source.unwrap().contains(quoted), "{file} has changed");
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 1);
 }
 
 /// Names of all properties in a JSON Schema.
