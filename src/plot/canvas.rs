@@ -5,8 +5,8 @@ use super::number::clean;
 use super::palette::{Color, Dash, WHITE};
 use plotters::coord::Shift;
 use plotters::prelude::{
-    Circle, DrawingArea, FontFamily, FontStyle, IntoDrawingArea, PathElement,
-    Polygon, RGBAColor, Rectangle, SVGBackend, ShapeStyle, Text,
+    Circle, DrawingArea, FontFamily, FontStyle, IntoDrawingArea, PathElement, Polygon, RGBAColor,
+    Rectangle, SVGBackend, ShapeStyle, Text,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontDesc, TextStyle};
@@ -264,12 +264,7 @@ impl Canvas<'_> {
     }
 
     /// A disc.
-    pub(super) fn disc(
-        &self,
-        at: (f64, f64),
-        radius: f64,
-        color: Color,
-    ) -> Result<(), PlotError> {
+    pub(super) fn disc(&self, at: (f64, f64), radius: f64, color: Color) -> Result<(), PlotError> {
         let style = ShapeStyle { color: rgba(color, 1.0), filled: true, stroke_width: 0 };
         self.area.draw(&Circle::new(units(&at), unit(radius), style)).map_err(failed)
     }
@@ -320,9 +315,9 @@ mod tests {
         let dash = Dash(&[3.0, 1.0]);
         let path = [(0.0, 0.0), (2.0, 0.0), (2.0, 6.0)];
         let got = pieces(&path, dash);
-        assert_eq!(got, vec![
-            vec![(0.0, 0.0), (2.0, 0.0), (2.0, 1.0)],
-            vec![(2.0, 2.0), (2.0, 5.0)],
-        ]);
+        assert_eq!(
+            got,
+            vec![vec![(0.0, 0.0), (2.0, 0.0), (2.0, 1.0)], vec![(2.0, 2.0), (2.0, 5.0)],]
+        );
     }
 }

@@ -85,12 +85,18 @@ fn panel(outcome: &Outcome, drawn: &[(&Cell, Vec<Point>)], policies: &Policies) 
     // A wide band may not press the curves together.
     let highs = all().map(|p| (p.1 + p.2.max(0.0)).min(1.5 * p.1));
     let limits = slos.iter().map(|s| s.latency_ms);
-    let y = Axis::fit("latency", Unit::Ms, Scale::Log, all().map(|p| p.1).chain(highs).chain(limits));
+    let y =
+        Axis::fit("latency", Unit::Ms, Scale::Log, all().map(|p| p.1).chain(highs).chain(limits));
     let deepest = all().map(|p| p.0).chain(slos.iter().map(|s| s.quantile)).fold(0.99, f64::max);
     let x = Axis {
         lo: 0.0,
         hi: deepest.min(DEEPEST),
-        ..Axis::fit("share of requests answered within", Unit::None, Scale::Tail, [0.0].into_iter())
+        ..Axis::fit(
+            "share of requests answered within that latency",
+            Unit::None,
+            Scale::Tail,
+            [0.0].into_iter(),
+        )
     };
     if all().next().is_none() {
         let rate = offered(drawn.iter().map(|d| d.0));

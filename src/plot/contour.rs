@@ -9,7 +9,7 @@ type Corner = (usize, usize);
 /// inside is on the left. Loops touch, but never cross, where cells meet at a corner.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a handful of cells")]
-pub fn outline(
+pub(super) fn outline(
     columns: usize,
     rows: usize,
     inside: &dyn Fn(usize, usize) -> bool,
@@ -94,7 +94,10 @@ mod tests {
 
     #[test]
     fn outlines_follow_the_edges() {
-        assert_eq!(loops(&["##", "##"]), vec![vec![(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]]);
+        assert_eq!(
+            loops(&["##", "##"]),
+            vec![vec![(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]]
+        );
         assert_eq!(loops(&["..", ".."]), Vec::<Vec<_>>::new());
         assert_eq!(loops(&["#.", "##"])[0].len(), 6);
         // A ring has an outer and an inner loop; two cells that touch at a corner are two loops.

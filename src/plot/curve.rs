@@ -2,7 +2,7 @@
 
 use super::figure::{Axis, Figure, Ink, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit};
 use super::number::plural;
-use super::palette::{Color, DOTTED, GREY, INK, SHORT, SOLID};
+use super::palette::{Color, DOTTED, GREY, INK, LONG, SHORT, SOLID};
 use super::policies::{
     Policies, Standing, footer, intervals, joined, objective, objectives, standing, titled,
 };
@@ -54,8 +54,7 @@ pub(super) fn chart(outcome: &Outcome) -> Result<Vec<Chart>, String> {
         .filter(|s| !s.cells.is_empty())
         .collect();
     let slos = objectives(outcome);
-    let mut legend: Vec<LegendEntry> =
-        series.iter().map(|s| entry(s, &policies, &slos)).collect();
+    let mut legend: Vec<LegendEntry> = series.iter().map(|s| entry(s, &policies, &slos)).collect();
     let key = |label: &str, ink| LegendEntry {
         sample: Sample::Line(ink, None),
         label: label.to_owned(),
@@ -101,8 +100,7 @@ fn met(series: &Series<'_>, slos: &[&Slo]) -> String {
     let meets: Vec<bool> =
         series.drawn().map(|(cell, _)| standing(cell, slos) == Standing::Meets).collect();
     let rates: Vec<f64> = series.drawn().map(|(cell, _)| cell.rate_per_s).collect();
-    let (Some(first), Some(last)) =
-        (meets.iter().position(|m| *m), meets.iter().rposition(|m| *m))
+    let (Some(first), Some(last)) = (meets.iter().position(|m| *m), meets.iter().rposition(|m| *m))
     else {
         return "✗ SLO at no rate".to_owned();
     };
@@ -116,12 +114,7 @@ fn met(series: &Series<'_>, slos: &[&Slo]) -> String {
     format!("✓ SLO at {held} of {}", plural(meets.len(), "rate", "rates"))
 }
 
-fn panel(
-    series: &[Series<'_>],
-    policies: &Policies,
-    slos: &[&Slo],
-    ceiling: Option<f64>,
-) -> Panel {
+fn panel(series: &[Series<'_>], policies: &Policies, slos: &[&Slo], ceiling: Option<f64>) -> Panel {
     let rates = || series.iter().flat_map(Series::drawn).map(|(c, _)| c.rate_per_s);
     let capacities = || series.iter().filter_map(Series::capacity);
     let least = rates().chain(capacities()).fold(f64::INFINITY, f64::min);
@@ -139,7 +132,7 @@ fn panel(
     }
     let mut marks = capacity_marks(series, policies);
     if let Some(c) = ceiling {
-        let ink = Ink { color: INK, width: 1.4, dash: SOLID };
+        let ink = Ink { color: INK, width: 1.0, dash: LONG };
         let label = format!("ceiling {}/s", rate(c));
         marks.push(Mark::Vertical { x: c, label, ink });
     }

@@ -2,11 +2,11 @@
 
 use super::contour::outline;
 use super::figure::{
-    Axis, ColorBar, Figure, Fill, Ink, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit,
+    Axis, ColorBar, Figure, Fill, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit,
 };
 use super::grid::{SweepAxis, axes_of, table};
 use super::number::{plural, short, time};
-use super::palette::{INK, Marker, SOLID, sequential};
+use super::palette::{INK, Marker, sequential};
 use super::policies::{
     Policies, Standing, footer, joined, objective, objectives, offered, standing, titled,
 };
@@ -142,7 +142,11 @@ pub fn heatmaps(outcome: &Outcome, metric: Metric) -> Result<Vec<Chart>, String>
     for path in lines {
         charts.push(sweep::chart(outcome, metric, &path, &policies));
     }
-    if charts.is_empty() { Err("no policy varies along an axis".into()) } else { Ok(numbered(charts)) }
+    if charts.is_empty() {
+        Err("no policy varies along an axis".into())
+    } else {
+        Ok(numbered(charts))
+    }
 }
 
 /// One heat map.
@@ -191,7 +195,11 @@ impl<'a> Map<'a> {
             subtitle: vec![joined(&[
                 self.third.clone().unwrap_or_default(),
                 offered(all()),
-                if unsure { "?: whether the SLO is met is inconclusive".into() } else { String::new() },
+                if unsure {
+                    "?: whether the SLO is met is inconclusive".into()
+                } else {
+                    String::new()
+                },
             ])],
             panels: vec![self.panel(metric, &read)],
             columns: 1,
@@ -245,7 +253,6 @@ impl<'a> Map<'a> {
         let entry = |sample, label: String| LegendEntry { sample, label, detail: Vec::new() };
         let mut entries = Vec::new();
         if read.judged {
-            let outlined = Ink { color: INK, width: 3.0, dash: SOLID };
             let names: Vec<String> = slos.iter().take(3).map(|s| objective(s)).collect();
             let names = if names.is_empty() {
                 "every threshold".to_owned()
@@ -256,7 +263,7 @@ impl<'a> Map<'a> {
                 entry(Sample::Absent, format!("no cell meets {names}"))
             } else {
                 let cells = plural(read.feasible.len(), "cell", "cells");
-                entry(Sample::Line(outlined, None), format!("meets {names} ({cells})"))
+                entry(Sample::Outline, format!("meets {names} ({cells})"))
             });
         }
         if let Some((at, value)) = read.best.and_then(|at| Some((at, read.values.get(&at)?))) {
@@ -308,9 +315,7 @@ impl Reading {
             .iter()
             .filter(|(at, _)| !judged || feasible.contains(at))
             .filter_map(|(at, value)| Some((*at, metric.rank(*value)?)))
-            .reduce(|best, next| {
-                if next.1 < best.1 - 1e-9 * best.1.abs() { next } else { best }
-            })
+            .reduce(|best, next| if next.1 < best.1 - 1e-9 * best.1.abs() { next } else { best })
             .map(|(at, _)| at);
         Self { values, feasible, unsure: which(Standing::Unsure), judged, best }
     }

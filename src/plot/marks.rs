@@ -1,7 +1,7 @@
 //! Drawing the marks of a panel into its frame.
 
 use super::PlotError;
-use super::canvas::{Align, Canvas, Type, width};
+use super::canvas::{Align, Canvas, Type, shorten, width};
 use super::figure::{Axis, Fill, Ink, Mark};
 use super::palette::{ASH, Color, FRAME, INK, Marker, SOLID, WHITE};
 use std::f64::consts::TAU;
@@ -60,21 +60,14 @@ impl Frame<'_, '_> {
         for mark in marks {
             self.shape(mark)?;
         }
-        let mut taken = Vec::new();
+        let mut taken = self.ink(marks);
         for mark in marks {
             match mark {
                 Mark::Horizontal { y, label, .. } => {
-                    let at = (self.rect.left + 6.0, self.py(*y) - 5.0);
-                    self.label(at, Align::Left, label, &mut taken)?;
+                    self.label(self.py(*y) - 5.0, Align::Right, label, &mut taken)?;
                 }
-                Mark::Corner { x, y, label } => {
-                    let fits = self.px(*x) - 6.0 - width(label, LABEL) > self.rect.left;
-                    let (x, align) = if fits {
-                        (self.px(*x) - 6.0, Align::Right)
-                    } else {
-                        (self.rect.left + 6.0, Align::Left)
-                    };
-                    self.label((x, self.py(*y) - 5.0), align, label, &mut taken)?;
+                Mark::Corner { y, label, .. } => {
+                    self.label(self.py(*y) - 5.0, Align::Left, label, &mut taken)?;
                 }
                 _ => {}
             }
@@ -82,28 +75,77 @@ impl Frame<'_, '_> {
         self.labels_above(marks)
     }
 
-    /// A label at a point, moved up or, at the top of the panel, down until it is free.
+    /// Where curves and vertical lines run, so that labels can keep off them.
+    fn ink(&self, marks: &[Mark]) -> Vec<Rect> {
+        let dot =
+            |x: f64, y: f64| Rect { left: x - 2.0, right: x + 2.0, top: y - 2.0, bottom: y + 2.0 };
+        let mut taken = Vec::new();
+        for mark in marks {
+            match mark {
+                Mark::Vertical { x, .. } => {
+                    let x = self.px(*x);
+                    taken.push(Rect { left: x - 3.0, right: x + 3.0, ..self.rect });
+                }
+                Mark::Line { points, .. } => {
+                    for pair in self.place(points).windows(2) {
+                        let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+                        let steps = (dx.hypot(dy) / 5.0).ceil().clamp(1.0, 400.0);
+                        let mut step = 0.0;
+                        while step <= steps {
+                            let along = step / steps;
+                            taken.push(dot(pair[0].0 + dx * along, pair[0].1 + dy * along));
+                            step += 1.0;
+                        }
+                    }
+                }
+                Mark::Dots { points, .. } => {
+                    taken.extend(self.place(points).into_iter().map(|(x, y)| dot(x, y)));
+                }
+                _ => {}
+            }
+        }
+        taken
+    }
+
+    /// A label on a line at `y`, moved along it from the end that `from` names until it covers
+    /// nothing, or else above or below it.
     fn label(
         &self,
-        (x, y): (f64, f64),
-        align: Align,
+        y: f64,
+        from: Align,
         text: &str,
         taken: &mut Vec<Rect>,
     ) -> Result<(), PlotError> {
-        let wide = width(text, LABEL);
-        let left = if align == Align::Left { x } else { x - wide };
-        let at = |y: f64| Rect { left, top: y - 10.0, right: left + wide, bottom: y + 3.0 };
-        let free = |y: f64| {
-            let rect = at(y);
+        if text.is_empty() {
+            return Ok(());
+        }
+        let text = shorten(text, LABEL, self.rect.right - self.rect.left - 12.0);
+        let wide = width(&text, LABEL);
+        let (first, last) = (self.rect.left + 6.0, self.rect.right - 6.0 - wide);
+        let at = |x: f64, y: f64| Rect {
+            left: x - 2.0,
+            top: y - 10.0,
+            right: x + wide + 2.0,
+            bottom: y + 3.0,
+        };
+        let free = |(x, y): &(f64, f64)| {
+            let rect = at(*x, *y);
             rect.top >= self.rect.top
                 && rect.bottom <= self.rect.bottom
                 && !taken.iter().any(|t| t.overlaps(&rect))
         };
-        let shifts = (0..12).map(|i| -14.0 * f64::from(i));
-        let below = (0..12).map(|i| 18.0 + 14.0 * f64::from(i));
-        let y = shifts.chain(below).map(|dy| y + dy).find(|y| free(*y)).unwrap_or(y);
-        taken.push(at(y));
-        self.canvas.text_on_ground((x, y), text, LABEL, align)
+        let along =
+            (0..40).map(|i| 18.0 * f64::from(i)).take_while(|d| first + d <= last.max(first));
+        let xs: Vec<f64> = match from {
+            Align::Right => along.map(|d| last.max(first) - d).collect(),
+            Align::Left | Align::Middle => along.map(|d| first + d).collect(),
+        };
+        let shifts = [0.0, 18.0, -14.0, 32.0, -28.0, 46.0, -42.0, 60.0, -56.0];
+        let place = shifts.into_iter().find_map(|dy| xs.iter().map(|x| (*x, y + dy)).find(free));
+        let inside = y.max(self.rect.top + 10.0);
+        let (x, y) = place.unwrap_or((xs.first().copied().unwrap_or(first), inside));
+        taken.push(at(x, y));
+        self.canvas.text_on_ground((x, y), &text, LABEL, Align::Left)
     }
 
     fn shape(&self, mark: &Mark) -> Result<(), PlotError> {
@@ -181,12 +223,7 @@ impl Frame<'_, '_> {
         }
     }
 
-    fn cell(
-        &self,
-        at: (usize, usize),
-        fill: Option<Fill>,
-        text: &str,
-    ) -> Result<(), PlotError> {
+    fn cell(&self, at: (usize, usize), fill: Option<Fill>, text: &str) -> Result<(), PlotError> {
         let rect = self.cell_rect(at);
         let ink = match fill {
             Some(fill) => {
@@ -199,15 +236,18 @@ impl Frame<'_, '_> {
         };
         let (wide, high) = (rect.right - rect.left - 4.0, rect.bottom - rect.top - 2.0);
         let sizes = [12.0, 11.0, 10.0, 9.0, 8.0];
-        let fitting = sizes.into_iter().find(|size| {
-            width(text, Type::new(*size, ink)) <= wide && *size <= high
-        });
+        let fitting = sizes
+            .into_iter()
+            .find(|size| width(text, Type::new(*size, ink)) <= wide && *size <= high);
         let Some(size) = fitting else { return Ok(()) };
         let middle = ((rect.left + rect.right) / 2.0, (rect.top + rect.bottom) / 2.0);
         let kind = Type::new(size, ink);
         if fill == Some(Fill::Hatched) {
             let half = width(text, kind) / 2.0 + 3.0;
-            let (a, b) = ((middle.0 - half, middle.1 - 0.6 * size), (middle.0 + half, middle.1 + 0.6 * size));
+            let (a, b) = (
+                (middle.0 - half, middle.1 - 0.6 * size),
+                (middle.0 + half, middle.1 + 0.6 * size),
+            );
             self.canvas.rectangle(a, b, ASH, 1.0)?;
         }
         self.canvas.text((middle.0, middle.1 + 0.36 * size), text, kind, Align::Middle)

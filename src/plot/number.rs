@@ -4,7 +4,7 @@ use crate::report::decimals;
 
 /// A number to three significant digits, thousands separated, without needless zeros.
 #[must_use]
-pub fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     significant(value, 3)
 }
 
@@ -12,7 +12,7 @@ pub fn short(value: f64) -> String {
 /// whole numbers below a million keep all their digits.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 12")]
-pub fn significant(value: f64, digits: i32) -> String {
+pub(super) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value.is_finite() { "0".to_owned() } else { "–".to_owned() };
     }
@@ -26,7 +26,7 @@ pub fn significant(value: f64, digits: i32) -> String {
 
 /// Drops zeros after the last digit that says something.
 #[must_use]
-pub fn trim(text: &str) -> String {
+pub(super) fn trim(text: &str) -> String {
     if !text.contains('.') {
         return text.to_owned();
     }
@@ -35,7 +35,7 @@ pub fn trim(text: &str) -> String {
 
 /// A time in the unit that suits it: `850 µs`, `38.6 ms`, `2.5 s`.
 #[must_use]
-pub fn time(ms: f64) -> String {
+pub(super) fn time(ms: f64) -> String {
     let (factor, unit) = if ms == 0.0 || !ms.is_finite() {
         (1.0, "ms")
     } else if ms.abs() < 0.9995e-3 {
@@ -52,7 +52,7 @@ pub fn time(ms: f64) -> String {
 
 /// A time with the half-width of its interval in the same unit: `38.56 ± 0.12 ms`.
 #[must_use]
-pub fn time_within(ms: f64, half_width_ms: Option<f64>) -> String {
+pub(super) fn time_within(ms: f64, half_width_ms: Option<f64>) -> String {
     let half = half_width_ms.filter(|h| h.is_finite() && *h > 0.0);
     let Some(half) = half else { return time(ms) };
     let (factor, unit) = match ms.abs() {
@@ -72,7 +72,7 @@ fn places_of(half: f64) -> usize {
 
 /// A share in per cent, with the digits that tell it from 0 and 100.
 #[must_use]
-pub fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value > 0.0 && value < 0.5 {
         return "< 1 %".to_owned();
@@ -85,20 +85,22 @@ pub fn percent(share: f64) -> String {
 
 /// The usual name of a quantile: 0.999 is `p99.9`.
 #[must_use]
-pub fn quantile(q: f64) -> String {
+pub(super) fn quantile(q: f64) -> String {
     format!("p{}", trim(&format!("{:.4}", q * 100.0)))
 }
 
 /// `1 policy`, `2 policies` and the like.
 #[must_use]
-pub fn plural(n: usize, one: &str, many: &str) -> String {
+pub(super) fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// Text without characters that XML cannot hold or that would break a line.
 #[must_use]
-pub fn clean(text: &str) -> String {
-    let allowed = |c: char| !c.is_control() && !matches!(c, '\u{FFFE}' | '\u{FFFF}' | '\u{2028}' | '\u{2029}');
+pub(super) fn clean(text: &str) -> String {
+    let allowed = |c: char| {
+        !c.is_control() && !matches!(c, '\u{FFFE}' | '\u{FFFF}' | '\u{2028}' | '\u{2029}')
+    };
     text.chars().map(|c| if allowed(c) { c } else { ' ' }).collect()
 }
 
@@ -119,7 +121,10 @@ mod tests {
         assert_eq!(time_within(38.5619, Some(0.12)), "38.56 ± 0.12 ms");
         assert_eq!(time_within(194.6, Some(26.0)), "195 ± 26 ms");
         assert_eq!(time_within(8.5, None), "8.5 ms");
-        assert_eq!([0.0, 0.001, 0.5, 0.999, 1.0].map(percent).join(" "), "0 % < 1 % 50 % > 99 % 100 %");
+        assert_eq!(
+            [0.0, 0.001, 0.5, 0.999, 1.0].map(percent).join(" "),
+            "0 % < 1 % 50 % > 99 % 100 %"
+        );
         assert_eq!(quantile(0.999), "p99.9");
         assert_eq!(quantile(0.99), "p99");
         assert_eq!(clean("a\u{0}b\nc"), "a b c");

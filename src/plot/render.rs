@@ -99,12 +99,10 @@ fn draw_panel(
     if !panel.title.is_empty() {
         let text = shorten(&panel.title, PANEL_TITLE, room);
         canvas.text((place.left, top + 13.0), &text, PANEL_TITLE, Align::Left)?;
-        top += 19.0;
-    }
-    if !panel.note.is_empty() {
-        let text = shorten(&panel.note, NOTE, room);
-        canvas.text((place.left, top + 10.0), &text, NOTE, Align::Left)?;
-        top += 16.0;
+        let taken = width(&text, PANEL_TITLE) + 10.0;
+        let note = shorten(&panel.note, NOTE, room - taken);
+        canvas.text((place.left + taken, top + 13.0), &note, NOTE, Align::Left)?;
+        top += 20.0;
     }
     if let Some(message) = &panel.message {
         return say(canvas, message, Rect { top: top + 4.0, ..place });

@@ -20,12 +20,7 @@ struct Along<'a> {
 }
 
 /// The chart along the axis `path`.
-pub(super) fn chart(
-    outcome: &Outcome,
-    metric: Metric,
-    path: &str,
-    policies: &Policies,
-) -> Chart {
+pub(super) fn chart(outcome: &Outcome, metric: Metric, path: &str, policies: &Policies) -> Chart {
     let mut varying = Vec::new();
     let mut fixed = Vec::new();
     for label in policies.labels() {

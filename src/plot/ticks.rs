@@ -6,20 +6,20 @@ use crate::report::decimals;
 
 /// A labelled place on an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tick {
+pub(super) struct Tick {
     /// Where it is, in the unit of the axis.
-    pub value: f64,
+    pub(super) value: f64,
     /// What is printed.
-    pub label: String,
+    pub(super) label: String,
 }
 
 /// What an axis prints.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ticks {
+pub(super) struct Ticks {
     /// Title with the unit.
-    pub caption: String,
+    pub(super) caption: String,
     /// Labelled ticks, increasing.
-    pub major: Vec<Tick>,
+    pub(super) major: Vec<Tick>,
 }
 
 /// Room between two labels, in logical pixels.
@@ -27,7 +27,7 @@ const GAP: f64 = 8.0;
 
 /// Ticks for an axis of `length` logical pixels; `extent` tells how long a label is along it.
 #[must_use]
-pub fn ticks(axis: &Axis, length: f64, extent: &dyn Fn(&str) -> f64) -> Ticks {
+pub(super) fn ticks(axis: &Axis, length: f64, extent: &dyn Fn(&str) -> f64) -> Ticks {
     let display = Display::of(axis);
     let caption = match display.unit {
         "" => axis.title.clone(),
@@ -98,7 +98,7 @@ fn linear(
     fits: &dyn Fn(&[Tick]) -> bool,
 ) -> Vec<Tick> {
     let (lo, hi) = (axis.lo * display.factor, axis.hi * display.factor);
-    let mut wanted = (length / 45.0).clamp(2.0, 9.0);
+    let mut wanted = (length / 34.0).clamp(2.0, 9.0);
     while wanted >= 1.0 {
         let step = nice((hi - lo) / wanted);
         if !step.is_finite() || step <= 0.0 {
