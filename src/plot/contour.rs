@@ -7,7 +7,6 @@ type Corner = (usize, usize);
 
 /// Closed loops along the edges between cells inside and cells outside, corners only; the
 /// inside is on the left. Loops touch, but never cross, where cells meet at a corner.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a handful of cells")]
 pub(super) fn outline(
     columns: usize,

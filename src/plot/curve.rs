@@ -4,7 +4,7 @@ use super::figure::{Axis, Figure, Ink, LegendAt, LegendEntry, Mark, Panel, Sampl
 use super::number::plural;
 use super::palette::{Color, DOTTED, GREY, INK, LONG, SHORT, SOLID};
 use super::policies::{
-    Policies, Standing, footer, intervals, joined, objective, objectives, standing, titled,
+    Policies, Standing, footer, intervals, joined, objective, objectives, shown, standing, titled,
 };
 use super::{Chart, ChartKind};
 use crate::cost::Cost;
@@ -87,7 +87,7 @@ fn entry(series: &Series<'_>, policies: &Policies, slos: &[&Slo]) -> LegendEntry
     let range = if any { met(series, slos) } else { "overloaded at every rate".to_owned() };
     LegendEntry {
         sample: if any { Sample::Line(ink, Some(marker)) } else { Sample::Absent },
-        label: series.label.to_owned(),
+        label: shown(series.label),
         detail: vec![capacity.unwrap_or_default(), range],
     }
 }

@@ -65,7 +65,7 @@ pub enum Sample {
 pub struct Panel {
     /// Title above the panel; may be empty.
     pub title: String,
-    /// Beside the title; may be empty.
+    /// Beside or under the title; may be empty.
     pub note: String,
     /// Horizontal axis.
     pub x: Axis,

@@ -254,7 +254,13 @@ impl<'a> Map<'a> {
         let mut entries = Vec::new();
         if read.judged {
             let names: Vec<String> = slos.iter().take(3).map(|s| objective(s)).collect();
-            let names = if names.is_empty() {
+            let exprs: std::collections::BTreeSet<&str> = self
+                .cells
+                .values()
+                .flat_map(|c| c.verdicts.iter().map(|v| v.expr.as_str()))
+                .collect();
+            // Thresholds on other things than latency were judged too.
+            let names = if names.is_empty() || exprs.len() > slos.len() {
                 "every threshold".to_owned()
             } else {
                 format!("SLO {}", names.join(", "))

@@ -64,10 +64,12 @@ impl Frame<'_, '_> {
         for mark in marks {
             match mark {
                 Mark::Horizontal { y, label, .. } => {
-                    self.label(self.py(*y) - 5.0, Align::Right, label, &mut taken)?;
+                    let places = self.beside_line(*y, label);
+                    self.label(&places, label, &mut taken)?;
                 }
-                Mark::Corner { y, label, .. } => {
-                    self.label(self.py(*y) - 5.0, Align::Left, label, &mut taken)?;
+                Mark::Corner { x, y, label } => {
+                    let places = self.beside_corner(*x, *y, label);
+                    self.label(&places, label, &mut taken)?;
                 }
                 _ => {}
             }
@@ -85,6 +87,15 @@ impl Frame<'_, '_> {
                 Mark::Vertical { x, .. } => {
                     let x = self.px(*x);
                     taken.push(Rect { left: x - 3.0, right: x + 3.0, ..self.rect });
+                }
+                Mark::Horizontal { y, .. } => {
+                    let y = self.py(*y);
+                    taken.push(Rect { top: y - 1.0, bottom: y + 1.0, ..self.rect });
+                }
+                Mark::Corner { x, y, .. } => {
+                    let (x, y) = (self.px(*x), self.py(*y));
+                    taken.push(Rect { right: x, top: y - 1.0, bottom: y + 1.0, ..self.rect });
+                    taken.push(Rect { left: x - 1.0, right: x + 1.0, bottom: y, ..self.rect });
                 }
                 Mark::Line { points, .. } => {
                     for pair in self.place(points).windows(2) {
@@ -107,45 +118,59 @@ impl Frame<'_, '_> {
         taken
     }
 
-    /// A label on a line at `y`, moved along it from the end that `from` names until it covers
-    /// nothing, or else above or below it.
+    /// Places for a label on a horizontal line, best first: just above it from the right, then
+    /// just below, then further off.
+    fn beside_line(&self, y: f64, label: &str) -> Vec<(f64, f64)> {
+        let (first, y) = (self.rect.left + 6.0, self.py(y) - 5.0);
+        let last = (self.rect.right - 6.0 - width(label, LABEL)).max(first);
+        let along = || (0..60).map(|i| last - 18.0 * f64::from(i)).take_while(|x| *x >= first);
+        let shifts = [0.0, 18.0, -14.0, 32.0, -28.0, 46.0, -42.0];
+        shifts.iter().flat_map(|dy| along().map(move |x| (x, y + dy))).collect()
+    }
+
+    /// Places for a label of a corner, best first: on its line, under it, beside its edge.
+    fn beside_corner(&self, x: f64, y: f64, label: &str) -> Vec<(f64, f64)> {
+        let (first, edge, y) = (self.rect.left + 6.0, self.px(x), self.py(y) - 5.0);
+        let last = edge - 6.0 - width(label, LABEL);
+        let along = || (0..60).map(|i| first + 18.0 * f64::from(i)).take_while(|x| *x <= last);
+        let on_line = [0.0, 18.0].into_iter().flat_map(|dy| along().map(move |x| (x, y + dy)));
+        let beside = (0..40).map(|i| (edge + 6.0, y - 14.0 * f64::from(i)));
+        let off = [-14.0, 32.0, -28.0].into_iter();
+        let off = off.flat_map(|dy| along().map(move |x| (x, y + dy)));
+        on_line.chain(beside).chain(off).collect()
+    }
+
+    /// Puts a label at the first of the places where it covers nothing.
     fn label(
         &self,
-        y: f64,
-        from: Align,
+        places: &[(f64, f64)],
         text: &str,
         taken: &mut Vec<Rect>,
     ) -> Result<(), PlotError> {
-        if text.is_empty() {
-            return Ok(());
-        }
         let text = shorten(text, LABEL, self.rect.right - self.rect.left - 12.0);
         let wide = width(&text, LABEL);
-        let (first, last) = (self.rect.left + 6.0, self.rect.right - 6.0 - wide);
-        let at = |x: f64, y: f64| Rect {
+        let at = |(x, y): (f64, f64)| Rect {
             left: x - 2.0,
             top: y - 10.0,
             right: x + wide + 2.0,
             bottom: y + 3.0,
         };
-        let free = |(x, y): &(f64, f64)| {
-            let rect = at(*x, *y);
-            rect.top >= self.rect.top
+        let inside = |rect: &Rect| {
+            rect.left >= self.rect.left
+                && rect.right <= self.rect.right
+                && rect.top >= self.rect.top
                 && rect.bottom <= self.rect.bottom
-                && !taken.iter().any(|t| t.overlaps(&rect))
         };
-        let along =
-            (0..40).map(|i| 18.0 * f64::from(i)).take_while(|d| first + d <= last.max(first));
-        let xs: Vec<f64> = match from {
-            Align::Right => along.map(|d| last.max(first) - d).collect(),
-            Align::Left | Align::Middle => along.map(|d| first + d).collect(),
+        let free = |place: &&(f64, f64)| {
+            let rect = at(**place);
+            inside(&rect) && !taken.iter().any(|t| t.overlaps(&rect))
         };
-        let shifts = [0.0, 18.0, -14.0, 32.0, -28.0, 46.0, -42.0, 60.0, -56.0];
-        let place = shifts.into_iter().find_map(|dy| xs.iter().map(|x| (*x, y + dy)).find(free));
-        let inside = y.max(self.rect.top + 10.0);
-        let (x, y) = place.unwrap_or((xs.first().copied().unwrap_or(first), inside));
-        taken.push(at(x, y));
-        self.canvas.text_on_ground((x, y), &text, LABEL, Align::Left)
+        let within = |place: &&(f64, f64)| inside(&at(**place));
+        let corner = (self.rect.left + 6.0, self.rect.top + 12.0);
+        let place = places.iter().find(free).or_else(|| places.iter().find(within));
+        let place = *place.unwrap_or(&corner);
+        taken.push(at(place));
+        self.canvas.text_on_ground(place, &text, LABEL, Align::Left)
     }
 
     fn shape(&self, mark: &Mark) -> Result<(), PlotError> {
@@ -227,7 +252,9 @@ impl Frame<'_, '_> {
         let rect = self.cell_rect(at);
         let ink = match fill {
             Some(fill) => {
-                let gap = 0.5;
+                // White lines between cells, but not so many that they take over.
+                let small = (rect.right - rect.left).min(rect.bottom - rect.top) < 20.0;
+                let gap = if small { -0.2 } else { 0.5 };
                 let a = (rect.left + gap, rect.top + gap);
                 fill_rectangle(self.canvas, a, (rect.right - gap, rect.bottom - gap), fill)?;
                 if let Fill::Solid(color) = fill { color.text() } else { super::palette::GREY }

@@ -99,7 +99,6 @@ const MARKERS: [Marker; 7] = [
 
 /// How series number `index` looks: after seven, colours come again with other markers and
 /// dashes, so that the first 49 differ.
-#[must_use]
 pub(super) fn series(index: usize) -> (Color, Dash, Marker) {
     let turn = index / SERIES.len();
     let shifted = (index + 3 * turn) % MARKERS.len();
@@ -108,7 +107,6 @@ pub(super) fn series(index: usize) -> (Color, Dash, Marker) {
 
 /// The colour of a share from 0 (lightest) to 1 (darkest): viridis from its light end, so that
 /// more is darker.
-#[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
 pub(super) fn sequential(share: f64) -> Color {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
@@ -122,7 +120,6 @@ pub(super) fn sequential(share: f64) -> Color {
 
 impl Color {
     /// Black or white, whichever is easier to read on this colour (WCAG relative luminance).
-    #[must_use]
     pub(super) fn text(self) -> Self {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;

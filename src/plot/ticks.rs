@@ -1,7 +1,7 @@
 //! Ticks of an axis: as many as are useful, never so many that labels touch.
 
 use super::figure::{Axis, Scale, Unit};
-use super::number::{significant, time, trim};
+use super::number::{significant, time_tick, trim};
 use crate::report::decimals;
 
 /// A labelled place on an axis.
@@ -26,7 +26,6 @@ pub(super) struct Ticks {
 const GAP: f64 = 8.0;
 
 /// Ticks for an axis of `length` logical pixels; `extent` tells how long a label is along it.
-#[must_use]
 pub(super) fn ticks(axis: &Axis, length: f64, extent: &dyn Fn(&str) -> f64) -> Ticks {
     let display = Display::of(axis);
     let caption = match display.unit {
@@ -73,7 +72,7 @@ impl Display {
     /// A tick at a displayed number.
     fn tick(&self, shown: f64) -> Tick {
         let value = shown / self.factor;
-        let label = if self.each { time(value) } else { significant(shown, 6) };
+        let label = if self.each { time_tick(value) } else { significant(shown, 6) };
         Tick { value, label }
     }
 }
@@ -98,7 +97,7 @@ fn linear(
     fits: &dyn Fn(&[Tick]) -> bool,
 ) -> Vec<Tick> {
     let (lo, hi) = (axis.lo * display.factor, axis.hi * display.factor);
-    let mut wanted = (length / 34.0).clamp(2.0, 9.0);
+    let mut wanted = (length / 26.0).clamp(2.0, 9.0);
     while wanted >= 1.0 {
         let step = nice((hi - lo) / wanted);
         if !step.is_finite() || step <= 0.0 {
