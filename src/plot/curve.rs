@@ -189,7 +189,11 @@ fn ceiling(outcome: &Outcome) -> Option<f64> {
         Some(_) => return None,
         None => servers,
     };
-    let cost: Cost = serde_json::from_value(server.get("cost")?.clone()).ok()?;
+    // Written as a table with a `kind`; read as the kind with its parameters.
+    let mut params = server.get("cost")?.as_object()?.clone();
+    let kind = params.remove("kind")?.as_str()?.to_owned();
+    let tagged = serde_json::Map::from_iter([(kind, serde_json::Value::Object(params))]);
+    let cost: Cost = serde_json::from_value(tagged.into()).ok()?;
     let instances = server.get("instances").and_then(serde_json::Value::as_u64).unwrap_or(1);
     let instances = u32::try_from(instances).ok()?;
     cost.capacity_per_s(None, instances).filter(|c| c.is_finite() && *c > 0.0)

@@ -71,7 +71,12 @@ fn across(axis: &SweepAxis<'_>, label: &str) -> (Axis, Vec<f64>) {
         "%" => Unit::Percent,
         _ => Unit::None,
     };
-    let fitted = Axis::fit(axis.name(label), unit, scale, axis.numbers.iter().copied());
+    let mut fitted = Axis::fit(axis.name(label), unit, scale, axis.numbers.iter().copied());
+    // From zero only where zero is near.
+    if scale == Scale::Linear && lo < hi && lo > 0.3 * hi {
+        let pad = 0.04 * (hi - lo);
+        (fitted.lo, fitted.hi) = (lo - pad, hi + pad);
+    }
     (fitted, axis.numbers.clone())
 }
 

@@ -155,6 +155,13 @@ fn log(axis: &Axis, display: &Display, length: f64, fits: &dyn Fn(&[Tick]) -> bo
     if good(&fine, 4) {
         return fine;
     }
+    // Over a short range even steps read best, although their distances shrink.
+    if hi < 4.0 * lo {
+        let even = linear(axis, display, length, fits);
+        if good(&even, 3) {
+            return even;
+        }
+    }
     let finer = at(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 1);
     if hi < 20.0 * lo && good(&finer, 4) {
         return finer;
