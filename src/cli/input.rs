@@ -6,7 +6,7 @@ use super::show::{colour, say};
 use crate::cost::Cost;
 use crate::interop;
 use crate::report::{count, decimals, rate};
-use crate::scenario::{self, Disk, Loaded, Scenario, Source};
+use crate::scenario::{self, Disk, Input, Loaded, Scenario};
 use crate::study::{Engine, Options};
 use crate::time::Nanos;
 use crate::units::parse_fraction;
@@ -14,7 +14,7 @@ use anyhow::Context;
 
 /// Reads the scenario with its changes, and says its warnings.
 pub(super) fn load(args: &ScenarioArgs, common: &Common) -> Result<Loaded, Failure> {
-    let source = Source::open(&args.scenario).map_err(|d| Failure::Input(vec![d]))?;
+    let source = Input::open(&args.scenario).map_err(|d| Failure::Input(vec![d]))?;
     let disk = Disk::beside(&args.scenario, interop::trace::for_scenario);
     let mut sets = args.sets.clone();
     if let Some(seed) = args.seed {

@@ -33,13 +33,9 @@ pub(crate) fn read(sweep: &Node, problems: &mut Vec<Problem>) -> Vec<AxisNode> {
     match &sweep.value {
         Value::Null => {}
         Value::Table(entries) => {
-            entries
-                .iter()
-                .for_each(|e| nested(e, &e.key, &mut axes, problems));
+            entries.iter().for_each(|e| nested(e, &e.key, &mut axes, problems));
         }
-        Value::List(items) => items
-            .iter()
-            .for_each(|item| listed(item, &mut axes, problems)),
+        Value::List(items) => items.iter().for_each(|item| listed(item, &mut axes, problems)),
         _ => problems.push(
             Problem::new(BAD_AXIS, sweep.span, "`sweep` must be a table of paths")
                 .help("write [sweep] and below it \"dynamic.max_wait\" = { values = […] }"),
@@ -51,17 +47,11 @@ pub(crate) fn read(sweep: &Node, problems: &mut Vec<Problem>) -> Vec<AxisNode> {
             problems.push(Problem::new(BAD_AXIS, axis.path_span, what).help("keep one of the two"));
         }
     }
-    let cells = axes
-        .iter()
-        .try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
+    let cells = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
     if cells.is_none_or(|n| n > MAX_CELLS) {
         problems.push(
-            Problem::new(
-                BAD_AXIS,
-                sweep.span,
-                "this sweep has more than 1,000,000 points",
-            )
-            .help("take fewer values per axis, or several scenarios"),
+            Problem::new(BAD_AXIS, sweep.span, "this sweep has more than 1,000,000 points")
+                .help("take fewer values per axis, or several scenarios"),
         );
     }
     axes
@@ -81,11 +71,9 @@ fn nested(entry: &Entry, path: &str, axes: &mut Vec<AxisNode>, problems: &mut Ve
         }
     }
     match expand(&entry.node, &[]) {
-        Ok(values) => axes.push(AxisNode {
-            path: path.to_owned(),
-            path_span: entry.key_span,
-            values,
-        }),
+        Ok(values) => {
+            axes.push(AxisNode { path: path.to_owned(), path_span: entry.key_span, values })
+        }
         Err(problem) => problems.push(problem),
     }
 }
@@ -96,16 +84,9 @@ fn listed(item: &Node, axes: &mut Vec<AxisNode>, problems: &mut Vec<Problem>) {
         let problem = Problem::new(BAD_AXIS, item.span, "this axis needs a `path`");
         return problems.push(problem.help("write path = \"dynamic.max_wait\""));
     };
-    match (
-        View::of("path", path).read::<String>(),
-        expand(item, &["path"]),
-    ) {
+    match (View::of("path", path).read::<String>(), expand(item, &["path"])) {
         (Ok(name), Ok(values)) => {
-            axes.push(AxisNode {
-                path: name,
-                path_span: path.span,
-                values,
-            });
+            axes.push(AxisNode { path: name, path_span: path.span, values });
         }
         (Err(problem), _) => problems.push(*problem),
         (_, Err(problem)) => problems.push(problem),
@@ -123,34 +104,17 @@ fn expand(node: &Node, also: &[&str]) -> Result<Vec<(String, Span)>, Problem> {
     let known =
         |e: &&Entry| !AXIS_KEYS.contains(&e.key.as_str()) && !also.contains(&e.key.as_str());
     if let Some(e) = entries.iter().find(known) {
-        return Err(unknown_key(
-            Table::Other,
-            None,
-            &e.key,
-            AXIS_KEYS,
-            node,
-            e.key_span,
-        ));
+        return Err(unknown_key(Table::Other, None, &e.key, AXIS_KEYS, node, e.key_span));
     }
     match (node.get("values"), node.get("from"), node.get("to")) {
-        (
-            Some(Node {
-                value: Value::List(items),
-                span,
-            }),
-            None,
-            None,
-        ) => {
+        (Some(Node { value: Value::List(items), span }), None, None) => {
             if let Some(e) = node.entry("step").or(node.entry("points")) {
                 return Err(bad(e.key_span, "`values` stand alone"));
             }
             scalars(items, *span)
         }
         (Some(other), None, None) => Err(bad(other.span, "`values` must be a list")),
-        (Some(_), _, _) => Err(bad(
-            node.span,
-            "an axis has either `values` or `from` and `to`",
-        )),
+        (Some(_), _, _) => Err(bad(node.span, "an axis has either `values` or `from` and `to`")),
         (None, Some(from), Some(to)) => range(node, from, to),
         (None, _, _) => Err(bad(node.span, "an axis needs `values`, or `from` and `to`")),
     }
@@ -188,12 +152,12 @@ impl Quantity {
         match &node.value {
             Value::Int(n) => Ok(Self::Int(*n)),
             Value::Float(x) => Ok(Self::Float(*x)),
-            Value::Text(text) if text.contains('%') => parse_fraction(text)
-                .map(|f| Self::Share(f.get()))
-                .map_err(fail),
-            Value::Text(text) if text.contains('/') => parse_rate(text)
-                .map(|r| Self::Rate(r.per_s()))
-                .map_err(fail),
+            Value::Text(text) if text.contains('%') => {
+                parse_fraction(text).map(|f| Self::Share(f.get())).map_err(fail)
+            }
+            Value::Text(text) if text.contains('/') => {
+                parse_rate(text).map(|r| Self::Rate(r.per_s())).map_err(fail)
+            }
             Value::Text(text) => parse_duration(text).map(|d| Self::Time(d.0)).map_err(fail),
             _ => {
                 Err(Problem::new(BAD_AXIS, node.span, "a number or quantity is needed").help(HELP))
@@ -210,10 +174,7 @@ impl Quantity {
         }
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "steps need no more than 53 bits"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "steps need no more than 53 bits")]
     fn number(self) -> f64 {
         match self {
             Self::Int(n) => n as f64,
@@ -223,11 +184,7 @@ impl Quantity {
     }
 
     /// `number` in the unit of this one, as it would be written.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     fn written(self, number: f64) -> String {
         match self {
             Self::Int(_) => format!("{number:.0}"),
@@ -265,28 +222,19 @@ fn range(node: &Node, from: &Node, to: &Node) -> Result<Vec<(String, Span)>, Pro
                 return Err(bad(step.span, what));
             }
             // A hair more than the quotient: 0.3 / 0.1 is a little below 3.
-            (
-                ((b - a) / width.number() * (1.0 + 1e-12)).floor(),
-                width.number(),
-            )
+            (((b - a) / width.number() * (1.0 + 1e-12)).floor(), width.number())
         }
         (None, Some(points)) => {
             let n = View::of("points", points).read::<u32>().map_err(|p| *p)?;
             if n < 2 {
-                return Err(bad(
-                    points.span,
-                    "an axis from … to … has 2 points or more".into(),
-                ));
+                return Err(bad(points.span, "an axis from … to … has 2 points or more".into()));
             }
             (f64::from(n - 1), (b - a) / f64::from(n - 1))
         }
         _ => return Err(bad(node.span, "give either `step` or `points`".into())),
     };
     if intervals >= MAX_VALUES as f64 {
-        return Err(bad(
-            node.span,
-            format!("this axis has more than {MAX_VALUES} values"),
-        ));
+        return Err(bad(node.span, format!("this axis has more than {MAX_VALUES} values")));
     }
     let kind = match (start, end) {
         (Quantity::Int(_), Quantity::Float(_)) => end,

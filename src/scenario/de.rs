@@ -30,21 +30,12 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     /// A node as it is.
     pub(crate) fn new(node: &'a Node) -> Self {
-        Self {
-            node,
-            key: None,
-            kind: None,
-            skip: &[],
-            table: Table::Other,
-        }
+        Self { node, key: None, kind: None, skip: &[], table: Table::Other }
     }
 
     /// A node that is the value of `key`.
     pub(crate) fn of(key: &'a str, node: &'a Node) -> Self {
-        Self {
-            key: Some(key),
-            ..Self::new(node)
-        }
+        Self { key: Some(key), ..Self::new(node) }
     }
 
     /// Without the keys that are read elsewhere.
@@ -73,11 +64,7 @@ impl<'a> View<'a> {
         let Some(entries) = self.node.entries() else {
             return Err(self.wrong_type(&visitor));
         };
-        let access = Keys {
-            view: self,
-            rest: entries.iter(),
-            current: None,
-        };
+        let access = Keys { view: self, rest: entries.iter(), current: None };
         visitor.visit_map(access).map_err(|e| e.settle(&self))
     }
 
@@ -114,10 +101,7 @@ impl<'de> Deserializer<'de> for View<'de> {
             Value::Float(x) => visitor.visit_f64(*x),
             Value::Text(text) => visitor.visit_borrowed_str(text),
             Value::List(items) => {
-                let mut access = Items {
-                    view: self,
-                    rest: items.iter(),
-                };
+                let mut access = Items { view: self, rest: items.iter() };
                 let read = visitor.visit_seq(&mut access);
                 if read.is_ok() && access.rest.len() > 0 {
                     let taken = items.len() - access.rest.len();
@@ -167,10 +151,7 @@ impl<'de> Deserializer<'de> for View<'de> {
         let (written, span) = match &self.node.value {
             Value::Text(text) => (text.as_str(), self.node.span),
             Value::Table(_) => match self.node.get("kind") {
-                Some(Node {
-                    value: Value::Text(kind),
-                    span,
-                }) => (kind.as_str(), *span),
+                Some(Node { value: Value::Text(kind), span }) => (kind.as_str(), *span),
                 Some(other) => {
                     let kind = View::of("kind", other);
                     return Err(kind.wrong_type(&Choice(variants)));
@@ -185,13 +166,8 @@ impl<'de> Deserializer<'de> for View<'de> {
         let Some(kind) = variants.iter().find(|v| **v == written) else {
             return Err(Fault::unknown_kind(name, written, variants, span, self.key));
         };
-        let view = Self {
-            kind: Some(kind),
-            ..self
-        };
-        visitor
-            .visit_enum(Variant { view, kind })
-            .map_err(|e| e.settle(&view))
+        let view = Self { kind: Some(kind), ..self };
+        visitor.visit_enum(Variant { view, kind }).map_err(|e| e.settle(&view))
     }
 
     serde::forward_to_deserialize_any! {
@@ -228,8 +204,7 @@ impl<'de> MapAccess<'de> for Keys<'de> {
         };
         self.current = Some(entry);
         let key = seed.deserialize(entry.key.as_str().into_deserializer());
-        key.map(Some)
-            .map_err(|e: Fault| e.at_key(&self.view, entry))
+        key.map(Some).map_err(|e: Fault| e.at_key(&self.view, entry))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
@@ -257,13 +232,8 @@ impl<'de> SeqAccess<'de> for &mut Items<'de> {
         let Some(node) = self.rest.next() else {
             return Ok(None);
         };
-        let view = View {
-            key: self.view.key,
-            ..View::new(node)
-        };
-        seed.deserialize(view)
-            .map(Some)
-            .map_err(|e| e.settle(&view))
+        let view = View { key: self.view.key, ..View::new(node) };
+        seed.deserialize(view).map(Some).map_err(|e| e.settle(&view))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -298,9 +268,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         if let Value::Text(_) = self.view.node.value {
             // `jitter = "none"`: a kind all of whose parameters can be left out.
             let none = serde::de::value::MapDeserializer::new(std::iter::empty::<(&str, &str)>());
-            return seed
-                .deserialize(none)
-                .map_err(|e: Fault| e.settle(&self.view));
+            return seed.deserialize(none).map_err(|e: Fault| e.settle(&self.view));
         }
         seed.deserialize(self.view)
     }

@@ -1,6 +1,6 @@
 //! Diagnostics: what is wrong, where, and what to write instead.
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,24 +80,22 @@ impl Diagnostic {
             .id(self.code)
             .elements([] as [annotate_snippets::Message<'_>; 0]);
         if let Some(place) = &self.place {
-            let mut mark = AnnotationKind::Primary.span(place.in_bounds());
-            if let Some(label) = &self.label {
-                mark = mark.label(label.as_str());
-            }
-            group = group.element(
-                Snippet::source(place.source.text.as_str())
-                    .path(place.source.name.as_str())
-                    .annotation(mark),
-            );
+            let range = place.in_bounds();
+            group = if range == (0..0) {
+                group.element(Origin::path(place.source.name.as_str()))
+            } else {
+                let mut mark = AnnotationKind::Primary.span(range);
+                if let Some(label) = &self.label {
+                    mark = mark.label(label.as_str());
+                }
+                let snippet = Snippet::source(place.source.text.as_str());
+                group.element(snippet.path(place.source.name.as_str()).annotation(mark))
+            };
         }
         for help in &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let renderer = if colour {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let mut out = renderer.render(&[group]);
         out.push('\n');
         out
@@ -109,13 +107,7 @@ impl Diagnostic {
         let place = self.place.as_ref()?;
         let before = place.source.text.get(..place.in_bounds().start)?;
         let line = before.matches('\n').count() + 1;
-        let column = before
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count()
-            + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         Some((line, column))
     }
 }
@@ -136,6 +128,12 @@ impl Place {
     }
 }
 
+/// The part of a stretch that is on its first line: whole tables are not worth showing.
+fn first_line(text: &str, start: usize, end: usize) -> Range<usize> {
+    let line = text.get(start..end).and_then(|t| t.lines().next());
+    start..line.map_or(end, |line| start + line.trim_end().len())
+}
+
 /// A stretch of one of the texts of a reading; small and copyable, so every node has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -146,20 +144,15 @@ pub(crate) struct Span {
 
 impl Span {
     /// Of something no text holds, such as a default.
-    pub(crate) const NONE: Self = Self {
-        source: u32::MAX,
-        start: 0,
-        end: 0,
-    };
+    pub(crate) const NONE: Self = Self { source: u32::MAX, start: 0, end: 0 };
+
+    /// The scenario as a whole.
+    pub(crate) const SCENARIO: Self = Self { source: 0, start: 0, end: 0 };
 
     /// Bytes `range` of the text with number `source`.
     pub(crate) fn new(source: u32, range: Range<usize>) -> Self {
         let fit = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Self {
-            source,
-            start: fit(range.start),
-            end: fit(range.end),
-        }
+        Self { source, start: fit(range.start), end: fit(range.end) }
     }
 
     /// Whether this points anywhere.
@@ -169,18 +162,12 @@ impl Span {
 
     /// Bytes `range` of this stretch, counted from its start.
     pub(crate) fn within(self, range: Range<usize>) -> Self {
-        Self::new(
-            self.source,
-            self.start as usize + range.start..self.start as usize + range.end,
-        )
+        Self::new(self.source, self.start as usize + range.start..self.start as usize + range.end)
     }
 
     /// From the start of this stretch to the end of a later one.
     pub(crate) fn until(self, end: Self) -> Self {
-        Self {
-            end: end.end.max(self.end),
-            ..self
-        }
+        Self { end: end.end.max(self.end), ..self }
     }
 
     /// Where it starts, for putting things in the order of the text.
@@ -201,10 +188,7 @@ pub(crate) struct Texts(Vec<Arc<Text>>);
 impl Texts {
     /// Adds a text and returns its number.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> u32 {
-        self.0.push(Arc::new(Text {
-            name: name.into(),
-            text: text.into(),
-        }));
+        self.0.push(Arc::new(Text { name: name.into(), text: text.into() }));
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -213,12 +197,18 @@ impl Texts {
         self.0.get(number as usize)
     }
 
+    /// The place of a stretch, cut to its first line.
+    pub(crate) fn place(&self, span: Span) -> Option<Place> {
+        let source = self.get(span.source)?;
+        Some(Place {
+            range: first_line(&source.text, span.start as usize, span.end as usize),
+            source: Arc::clone(source),
+        })
+    }
+
     /// A problem as a user sees it.
     pub(crate) fn diagnose(&self, problem: Problem) -> Diagnostic {
-        let place = self.get(problem.span.source).map(|source| Place {
-            source: Arc::clone(source),
-            range: problem.span.start as usize..problem.span.end as usize,
-        });
+        let place = self.place(problem.span);
         Diagnostic {
             severity: if problem.code.starts_with('W') {
                 Severity::Warning
@@ -247,13 +237,7 @@ pub(crate) struct Problem {
 impl Problem {
     /// A problem at `span`.
     pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            span,
-            label: None,
-            help: Vec::new(),
-        }
+        Self { code, message: message.into(), span, label: None, help: Vec::new() }
     }
 
     /// Adds a few words under the place.
@@ -311,4 +295,5 @@ codes! {
     QUEUE_BELOW_CAP = "W009" "The queue limit is smaller than the batch.",
     ALL_EXPIRE = "W010" "Requests expire before a batch can form.",
     ONE_REPLAY = "W011" "Nothing is random, so replications are all alike.",
+    REVERSED = "W012" "A threshold that is met when things go badly.",
 }

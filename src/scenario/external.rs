@@ -82,10 +82,7 @@ impl Resolver<'_> {
         let node = root.get("cost").unwrap_or(&root);
         let cost: Cost = View::of("cost", node).read()?;
         if let Cost::File(_) = cost {
-            return Err(fail(
-                format!("the cost file {file} names yet another file"),
-                None,
-            ));
+            return Err(fail(format!("the cost file {file} names yet another file"), None));
         }
         cost.check().map_err(|bad| {
             Problem::new(BAD_COST_FILE, place(node, bad.key), bad.what).help(bad.help)
@@ -107,8 +104,5 @@ impl Resolver<'_> {
 
 /// A file that only a point of a sweep names; all values are read before a sweep starts.
 fn unread(file: &str) -> (String, Option<String>) {
-    (
-        format!("{file} was not read when the scenario was loaded"),
-        None,
-    )
+    (format!("{file} was not read when the scenario was loaded"), None)
 }

@@ -92,7 +92,7 @@ impl Fault {
         let mut valid: Vec<&str> = expected.to_vec();
         valid.extend(view.skip);
         Self::new(
-            unknown_key(view.table, view.kind, key, &valid, view.node, span),
+            unknown_key(view.table, view.kind.or(view.key), key, &valid, view.node, span),
             Lacks::Nothing,
         )
     }
@@ -126,10 +126,7 @@ impl Fault {
                 span,
                 format!("`{written}` {plural} are not known to this version yet"),
             )
-            .help(format!(
-                "this version knows {}",
-                known::listed(variants, "and")
-            ));
+            .help(format!("this version knows {}", known::listed(variants, "and")));
             return Self::new(problem, Lacks::Nothing);
         }
         let what = match (family, key) {
@@ -150,38 +147,28 @@ impl Fault {
     /// A list with more items than its type takes.
     pub(crate) fn too_many(len: usize, wanted: usize) -> Self {
         let message = format!("must be a list of {wanted}, it has {len}");
-        Self::new(
-            Problem::new(WRONG_TYPE, Span::NONE, message),
-            Lacks::Subject,
-        )
+        Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Subject)
     }
 }
 
 /// A key that a table does not have: still to come, a misspelling, or neither.
 pub(crate) fn unknown_key(
     table: known::Table,
-    kind: Option<&str>,
+    owner: Option<&str>,
     key: &str,
     valid: &[&str],
     node: &super::tree::Node,
     span: Span,
 ) -> Problem {
     if known::later_keys(table).contains(&key) {
-        return Problem::new(
-            NOT_YET,
-            span,
-            format!("`{key}` is not known to this version yet"),
-        )
-        .help("leave it out, or use a version that has it");
+        return Problem::new(NOT_YET, span, format!("`{key}` is not known to this version yet"))
+            .help("leave it out, or use a version that has it");
     }
-    let whose = kind.map(|kind| format!(" of `{kind}`")).unwrap_or_default();
+    let whose = owner.map(|owner| format!(" of `{owner}`")).unwrap_or_default();
     let mut problem = Problem::new(UNKNOWN_KEY, span, format!("unknown key `{key}`{whose}"));
-    let free: Vec<&str> = valid
-        .iter()
-        .copied()
-        .filter(|v| node.get(v).is_none())
-        .collect();
-    if let Some(near) = known::closest(key, &free) {
+    let free: Vec<&str> = valid.iter().copied().filter(|v| node.get(v).is_none()).collect();
+    // A key that is given already is the second-best guess.
+    if let Some(near) = known::closest(key, &free).or_else(|| known::closest(key, valid)) {
         problem = problem.label(format!("did you mean `{near}`?"));
     }
     if valid.is_empty() {
@@ -195,8 +182,7 @@ fn expected_words(expected: &dyn Expected) -> String {
     let text = expected.to_string();
     match text.as_str() {
         "u8" | "u16" | "u64" | "usize" => "a whole number, 0 or more".into(),
-        "u32" => "a whole number from 0 to 4294967295".into(),
-        "i8" | "i16" | "i32" | "i64" => "a whole number".into(),
+        "u32" | "i8" | "i16" | "i32" | "i64" => "a whole number".into(),
         "f32" | "f64" => "a number".into(),
         "a boolean" => "`true` or `false`".into(),
         "a string" => "a text in quotes".into(),
@@ -228,9 +214,7 @@ fn type_help(found: Unexpected<'_>, expected: &str) -> Option<String> {
     match found {
         Unexpected::Str(text) if expected.contains("number") => {
             let number: f64 = text.trim().parse().ok()?;
-            number
-                .is_finite()
-                .then(|| format!("write {} without quotes", text.trim()))
+            number.is_finite().then(|| format!("write {} without quotes", text.trim()))
         }
         Unexpected::Float(x) if expected.contains("whole number") && x.fract() == 0.0 => {
             Some(format!("write {x}"))
@@ -248,17 +232,25 @@ impl Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         let message = message.to_string();
         match message.split_once(HELP_MARK) {
-            Some((what, help)) => Self::new(
-                Problem::new(BAD_QUANTITY, Span::NONE, what).help(help),
-                Lacks::Prefix,
-            ),
+            Some((what, help)) => {
+                Self::new(Problem::new(BAD_QUANTITY, Span::NONE, what).help(help), Lacks::Prefix)
+            }
             None => Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Prefix),
         }
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let wanted = expected_words(expected);
-        let message = format!("must be {wanted}, not {}", found_words(found));
+        let number = matches!(found, Unexpected::Signed(_) | Unexpected::Unsigned(_));
+        let wanted = match expected.to_string().as_str() {
+            "u32" if number => "a whole number from 0 to 4,294,967,295".into(),
+            _ => expected_words(expected),
+        };
+        let message = match found {
+            Unexpected::Unit | Unexpected::Option => {
+                format!("has no value, it must be {wanted}")
+            }
+            _ => format!("must be {wanted}, not {}", found_words(found)),
+        };
         let mut problem = Problem::new(WRONG_TYPE, Span::NONE, message);
         problem.help.extend(type_help(found, &wanted));
         Self::new(problem, Lacks::Subject)
@@ -270,10 +262,7 @@ impl Error for Fault {
 
     fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
         let message = format!("must be {}, it has {len}", expected_words(expected));
-        Self::new(
-            Problem::new(WRONG_TYPE, Span::NONE, message),
-            Lacks::Subject,
-        )
+        Self::new(Problem::new(WRONG_TYPE, Span::NONE, message), Lacks::Subject)
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {

@@ -14,10 +14,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A scenario of batchsim: arrivals, servers, policies, and what to find out about them.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(crate) struct File {
     /// Version of this format, 1.
-    #[schemars(range(min = 1, max = 1))]
     pub(crate) schema: u32,
     /// Name of the scenario, also of its output folder (default: the file's name).
     pub(crate) name: String,
@@ -175,7 +174,7 @@ pub(crate) struct CurveTable {
 }
 
 /// `[[arrivals]]`: one source of requests.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(crate) struct ArrivalsTable {
     /// Name, for paths such as `arrivals.web.rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,7 +294,7 @@ pub(crate) struct ClientTable {
 }
 
 /// `[[policy]]`: one policy to compare.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(crate) struct PolicyTable {
     /// What results and paths call it (default: its kind).
     pub(crate) label: String,
@@ -325,7 +324,7 @@ pub(crate) struct ThresholdTable {
 }
 
 /// One axis of a sweep: its values, or where they start, end, and how far apart they are.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct AxisTable {
     /// What varies, as in `dynamic.max_wait`; only in the list form, elsewhere it is the key.
     pub(crate) path: String,

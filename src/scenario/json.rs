@@ -12,28 +12,17 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Problem> {
     if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
         return Err(syntax(&e, text, source));
     }
-    let mut walk = Walk {
-        text,
-        at: 0,
-        source,
-    };
+    let mut walk = Walk { text, at: 0, source };
     walk.value(0)
 }
 
 fn syntax(e: &serde_json::Error, text: &str, source: u32) -> Problem {
-    let line_start: usize = text
-        .split_inclusive('\n')
-        .take(e.line().saturating_sub(1))
-        .map(str::len)
-        .sum();
+    let line_start: usize =
+        text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
     let at = (line_start + e.column().saturating_sub(1)).min(text.trim_end().len());
     let message = e.to_string();
     let what = message.split(" at line ").next().unwrap_or(&message);
-    Problem::new(
-        SYNTAX,
-        Span::new(source, at..at + 1),
-        format!("this is not valid JSON: {what}"),
-    )
+    Problem::new(SYNTAX, Span::new(source, at..at + 1), format!("this is not valid JSON: {what}"))
 }
 
 /// A position in a text that is known to be JSON.
@@ -78,10 +67,7 @@ impl Walk<'_> {
             b'"' => Value::Text(self.string()),
             _ => self.word(start)?,
         };
-        Ok(Node {
-            value,
-            span: self.span(start),
-        })
+        Ok(Node { value, span: self.span(start) })
     }
 
     fn table(&mut self, depth: usize) -> Result<Value, Problem> {
@@ -98,11 +84,7 @@ impl Walk<'_> {
             if entries.iter().any(|e| e.key == key) {
                 return Err(duplicate(&key, key_span));
             }
-            entries.push(Entry {
-                key,
-                key_span,
-                node,
-            });
+            entries.push(Entry { key, key_span, node });
         }
         Ok(Value::Table(entries))
     }

@@ -6,14 +6,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
     match family {
         "Process" => (
             "arrivals",
-            &[
-                "weibull",
-                "hyperexponential",
-                "hawkes",
-                "groups",
-                "schedule",
-                "clients",
-            ],
+            &["weibull", "hyperexponential", "hawkes", "groups", "schedule", "clients"],
         ),
         "Policy" => (
             "policies",
@@ -44,10 +37,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
                 "roofline",
             ],
         ),
-        "Jitter" => (
-            "jitter",
-            &["erlang", "uniform", "hyperexponential", "quantiles"],
-        ),
+        "Jitter" => ("jitter", &["erlang", "uniform", "hyperexponential", "quantiles"]),
         "TimeScaleMode" => ("trace scales", &["thin", "superpose"]),
         _ => ("", &[]),
     }
@@ -101,15 +91,7 @@ pub(crate) enum Table {
 const SPELLINGS: &[(&str, &[&str])] = &[
     (
         "max_batch_size",
-        &[
-            "batch_size",
-            "batchsize",
-            "batchSize",
-            "maxBatchSize",
-            "max_batch",
-            "batch",
-            "cap",
-        ],
+        &["batch_size", "batchsize", "batchSize", "maxBatchSize", "max_batch", "batch", "cap"],
     ),
     (
         "max_wait",
@@ -130,40 +112,19 @@ const SPELLINGS: &[(&str, &[&str])] = &[
             "delay",
         ],
     ),
-    (
-        "preferred_batch_sizes",
-        &["preferred_batch_size", "preferred"],
-    ),
+    ("preferred_batch_sizes", &["preferred_batch_size", "preferred"]),
     (
         "queue_limit",
-        &[
-            "max_queue",
-            "max_queue_size",
-            "queue_size",
-            "queue_capacity",
-            "max_pending",
-        ],
+        &["max_queue", "max_queue_size", "queue_size", "queue_capacity", "max_pending"],
     ),
     (
         "instances",
-        &[
-            "instance_group",
-            "instance_count",
-            "workers",
-            "minWorkers",
-            "servers",
-            "gpus",
-        ],
+        &["instance_group", "instance_count", "workers", "minWorkers", "servers", "gpus"],
     ),
     ("threshold", &["thresholds", "slo", "slos", "objectives"]),
     ("policy", &["policies", "batching", "batcher"]),
     ("server", &["servers"]),
-    (
-        "arrivals",
-        &[
-            "arrival", "source", "sources", "workload", "traffic", "load",
-        ],
-    ),
+    ("arrivals", &["arrival", "source", "sources", "workload", "traffic", "load"]),
     ("rate", &["qps", "rps", "request_rate", "lambda"]),
     ("clients", &["concurrency", "users"]),
     ("think", &["think_time"]),
@@ -185,7 +146,7 @@ pub(crate) fn closest<'a>(written: &str, valid: &[&'a str]) -> Option<&'a str> {
     }
     let spelt = SPELLINGS
         .iter()
-        .filter(|(_, others)| others.iter().any(|o| *o == written))
+        .filter(|(_, others)| others.contains(&written))
         .find_map(|(ours, _)| valid.iter().find(|v| *v == ours));
     if let Some(ours) = spelt {
         return Some(ours);

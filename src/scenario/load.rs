@@ -1,10 +1,10 @@
 //! Loading: from a file or text to a [`Scenario`], and on to the points of a sweep.
 
 use super::axes::AxisNode;
-use super::diag::{CONFLICT, Diagnostic, Problem, Span, Texts};
+use super::diag::{CONFLICT, Diagnostic, Place, Problem, Span, Texts};
 use super::resolve::Resolver;
 use super::set::{self, Edit};
-use super::source::{Format, Source, decode};
+use super::source::{Format, Input, decode};
 use super::supply::{Cache, Files};
 use super::tree::{self, Node, parse_value};
 use super::{Scenario, check};
@@ -28,11 +28,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// All independent errors that were found, in the order of the text.
-pub fn load(
-    source: &Source,
-    sets: &[String],
-    files: &dyn Files,
-) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(source: &Input, sets: &[String], files: &dyn Files) -> Result<Loaded, Vec<Diagnostic>> {
     let text = decode(&source.name, &source.bytes).map_err(|d| vec![d])?;
     let format = source.format.unwrap_or_else(|| Format::sniff(&text));
     let mut texts = Texts::default();
@@ -53,22 +49,9 @@ pub fn load(
     let stem = source.stem.clone();
     let read = resolve(&tree, &stem, total, Some(files), &mut cache, &mut texts);
     let (scenario, axes) = read.map_err(|p| diagnose(&texts, p))?;
-    let mut loaded = Loaded {
-        scenario,
-        warnings: Vec::new(),
-        tree,
-        stem,
-        texts,
-        cache,
-        total,
-    };
+    let mut loaded = Loaded { scenario, warnings: Vec::new(), tree, stem, texts, cache, total };
     loaded.check_axes(&axes, files)?;
-    let problems = check::check(&loaded.scenario, &loaded.tree);
-    let (errors, warnings): (Vec<_>, Vec<_>) =
-        problems.into_iter().partition(|p| p.code.starts_with('E'));
-    if !errors.is_empty() {
-        return Err(diagnose(&loaded.texts, errors));
-    }
+    let warnings = check::warnings(&loaded.scenario, &loaded.tree);
     loaded.warnings = diagnose(&loaded.texts, warnings);
     Ok(loaded)
 }
@@ -89,12 +72,7 @@ fn resolve(
     cache: &mut Cache,
     texts: &mut Texts,
 ) -> Result<Resolved, Vec<Problem>> {
-    let mut resolver = Resolver {
-        files,
-        cache,
-        texts,
-        problems: Vec::new(),
-    };
+    let mut resolver = Resolver { files, cache, texts, problems: Vec::new() };
     let Some((mut scenario, axes)) = resolver.read(tree, stem) else {
         return Err(resolver.problems);
     };
@@ -109,10 +87,21 @@ fn resolve(
             }
         }
     }
-    Ok((scenario, axes))
+    match check::errors(&scenario, tree) {
+        none if none.is_empty() => Ok((scenario, axes)),
+        errors => Err(errors),
+    }
 }
 
 impl Loaded {
+    /// Where the threshold with this index is written, for annotations of its line.
+    #[must_use]
+    pub fn threshold_place(&self, index: usize) -> Option<Place> {
+        let table = self.tree.get("threshold")?.one_or_many().get(index)?;
+        let span = table.get("expr").map_or(table.span, |expr| expr.span);
+        self.texts.place(span)
+    }
+
     /// The scenario at one point of its sweep: each path set to its value, and no sweep of its
     /// own.
     ///
@@ -122,10 +111,19 @@ impl Loaded {
     pub fn cell(&self, coords: &[(&str, &str)]) -> Result<Scenario, Vec<Diagnostic>> {
         let mut cache = self.cache.clone();
         let mut texts = self.texts.clone();
-        let edits = coords
-            .iter()
-            .map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
-        self.point(edits, None, &mut cache, &mut texts)
+        let edits = coords.iter().map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
+        if let Ok(scenario) = self.point(edits, None, &mut cache, &mut texts) {
+            return Ok(scenario);
+        }
+        // Once more, with places to point at.
+        let mut placed = Vec::with_capacity(coords.len());
+        for (path, value) in coords {
+            let number = texts.add("sweep", format!("{path} = {value}"));
+            let start = path.len() + " = ".len();
+            let at = Span::new(number, start..start + value.len());
+            placed.push((*path, Span::new(number, 0..path.len()), *value, at));
+        }
+        self.point(placed.into_iter(), None, &mut cache, &mut texts)
             .map_err(|p| diagnose(&texts, p))
     }
 
@@ -158,11 +156,7 @@ impl Loaded {
         for (i, axis) in axes.iter().enumerate() {
             for varied in &axis.values {
                 let edits = axes.iter().enumerate().filter_map(|(j, other)| {
-                    let (text, span) = if i == j {
-                        varied
-                    } else {
-                        other.values.first()?
-                    };
+                    let (text, span) = if i == j { varied } else { other.values.first()? };
                     Some((other.path.as_str(), other.path_span, text.as_str(), *span))
                 });
                 if let Err(found) = self.point(edits, Some(files), &mut cache, &mut texts) {
@@ -173,11 +167,7 @@ impl Loaded {
         }
         self.cache = cache;
         self.texts = texts;
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(diagnose(&self.texts, problems))
-        }
+        if problems.is_empty() { Ok(()) } else { Err(diagnose(&self.texts, problems)) }
     }
 }
 
@@ -186,9 +176,9 @@ fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span)) -> Pro
     if !problem.span.is_some() {
         problem.span = value.1;
     }
-    problem.help.push(format!(
-        "this is `{}` = {} of the sweep",
-        axis.path, value.0
-    ));
+    // At the axis itself the place says it all.
+    if problem.span != value.1 && problem.span != axis.path_span {
+        problem.help.push(format!("this is `{}` = {} of the sweep", axis.path, value.0));
+    }
     problem
 }

@@ -8,6 +8,7 @@ mod axes;
 mod check;
 mod de;
 mod diag;
+mod estimate;
 mod external;
 mod fault;
 mod file;
@@ -16,7 +17,9 @@ mod known;
 mod load;
 mod rates;
 mod resolve;
+mod schema;
 mod set;
+mod settings;
 mod source;
 mod supply;
 mod threshold;
@@ -26,7 +29,8 @@ mod yaml;
 
 pub use diag::{CODES, Diagnostic, Place, Severity, Text};
 pub use load::{Loaded, load};
-pub use source::{Format, Source as Input};
+pub use schema::{schema, starter};
+pub use source::{Format, Input};
 pub use supply::{Disk, Files, TraceParser, TraceProblem};
 
 use crate::arrivals::{Process, Trace};

@@ -1,18 +1,8 @@
 //! The total rate of a scenario, and its scaling.
 
 use super::Scenario;
-use crate::arrivals::{Mmpp, Process, TimeScale, TimeScaleMode, Trace};
-use crate::time::Nanos;
+use crate::arrivals::{Mmpp, Process, TimeScale, TimeScaleMode};
 use crate::units::Rate;
-
-/// Arrivals per second of a recording: gaps per span.
-#[expect(clippy::cast_precision_loss, reason = "counts of requests")]
-fn recorded_rate(trace: &Trace) -> f64 {
-    match trace.arrivals.last() {
-        Some(last) if *last > Nanos::ZERO => (trace.arrivals.len() - 1) as f64 / last.as_s(),
-        _ => 0.0,
-    }
-}
 
 impl Scenario {
     /// Arrivals per second of all sources together; `None` with a closed loop, whose clients set
@@ -28,7 +18,7 @@ impl Scenario {
                 Process::Mmpp(p) => p.law().ok()?.mean_rate_per_s(),
                 Process::OnOff(p) => p.law().ok()?.mean_rate_per_s(),
                 Process::ClosedLoop(_) => return None,
-                Process::Trace(p) => recorded_rate(source.trace.as_deref()?) * p.factor(),
+                Process::Trace(p) => source.trace.as_ref()?.rate_per_s() * p.factor(),
             };
         }
         (total > 0.0 && total.is_finite()).then_some(total)
@@ -50,9 +40,7 @@ impl Scenario {
                 Process::Poisson(p) => scale(&mut p.rate),
                 Process::Deterministic(p) => scale(&mut p.rate),
                 Process::Gamma(p) => scale(&mut p.rate),
-                Process::Mmpp(Mmpp {
-                    rates, rate, idc, ..
-                }) => {
+                Process::Mmpp(Mmpp { rates, rate, idc, .. }) => {
                     rates.iter_mut().flatten().for_each(scale);
                     rate.iter_mut().for_each(scale);
                     idc.iter_mut().for_each(|i| *i = 1.0 + (*i - 1.0) * factor);
@@ -64,12 +52,7 @@ impl Scenario {
                 Process::ClosedLoop(_) => {}
                 Process::Trace(p) => match &mut p.scale {
                     Some(scale) => scale.factor *= factor,
-                    None => {
-                        p.scale = Some(TimeScale {
-                            mode: TimeScaleMode::Time,
-                            factor,
-                        })
-                    }
+                    None => p.scale = Some(TimeScale { mode: TimeScaleMode::Time, factor }),
                 },
             }
         }

@@ -3,35 +3,21 @@
 use super::axes::{self, AxisNode};
 use super::de::View;
 use super::diag::{
-    BAD_PARAM, CONFLICT, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF,
-    WRONG_TYPE,
+    BAD_PARAM, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF, WRONG_TYPE,
 };
 use super::fault::unknown_key;
-use super::file::{
-    ARRIVALS_KEYS, ClientTable, CurveTable, EndText, POLICY_KEYS, ROOT_KEYS, RunTable, ServerTable,
-    ThresholdTable, WarmupText,
-};
+use super::file::{ARRIVALS_KEYS, POLICY_KEYS, ROOT_KEYS, ServerTable, ThresholdTable};
 use super::known::{self, Table};
 use super::set::RESERVED;
 use super::supply::{Cache, Files};
 use super::tree::{Node, Value};
-use super::{
-    Axis, Client, Curve, CurvePoints, End, Labelled, Run, Scenario, Server, Source, Threshold,
-    Warmup, threshold,
-};
+use super::{Axis, Labelled, Scenario, Server, Source, Threshold, threshold};
 use crate::BadParam;
 use crate::arrivals::Process;
 use crate::policy::Policy;
 use crate::time::Nanos;
 
-/// Loads of a curve unless the scenario gives some.
-pub(crate) const CURVE_LOADS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
 const SEED: u64 = 42;
-const REPLICATIONS: u32 = 20;
-const PRECISION: f64 = 0.01;
-const CURVE_PRECISION: f64 = 0.03;
-/// Most requests whose latencies can all be kept.
-const MAX_EXACT: u64 = 10_000_000;
 
 /// One reading of a tree.
 pub(crate) struct Resolver<'a> {
@@ -97,7 +83,7 @@ impl Resolver<'_> {
     }
 
     /// Keeps the problem of a failed reading.
-    fn taken<T>(&mut self, read: Result<T, Box<Problem>>) -> Option<T> {
+    pub(crate) fn taken<T>(&mut self, read: Result<T, Box<Problem>>) -> Option<T> {
         read.map_err(|problem| self.push(*problem)).ok()
     }
 
@@ -117,16 +103,10 @@ impl Resolver<'_> {
 
     fn root_keys(&mut self, root: &Node) {
         for entry in root.entries().unwrap_or(&[]) {
-            if !ROOT_KEYS.contains(&entry.key.as_str()) {
+            // Editors find the schema of a JSON file by `$schema`.
+            if !ROOT_KEYS.contains(&entry.key.as_str()) && entry.key != "$schema" {
                 let key = &entry.key;
-                self.push(unknown_key(
-                    Table::Root,
-                    None,
-                    key,
-                    ROOT_KEYS,
-                    root,
-                    entry.key_span,
-                ));
+                self.push(unknown_key(Table::Root, None, key, ROOT_KEYS, root, entry.key_span));
             }
         }
         if let Some(schema) = self.optional::<u64>(root, "schema")
@@ -139,9 +119,7 @@ impl Resolver<'_> {
     }
 
     fn name(&mut self, root: &Node, stem: &str) -> String {
-        let name = self
-            .optional::<String>(root, "name")
-            .unwrap_or_else(|| stem.to_owned());
+        let name = self.optional::<String>(root, "name").unwrap_or_else(|| stem.to_owned());
         let plain = !name.trim().is_empty()
             && name.len() <= 200
             && !name.contains(['/', '\\', ':'])
@@ -153,193 +131,6 @@ impl Resolver<'_> {
             self.push(Problem::new(BAD_PARAM, place(root, "name"), what).help(help));
         }
         name
-    }
-
-    fn run(&mut self, root: &Node) -> Run {
-        let empty = Node::table(root.span);
-        let node = root.get("run").unwrap_or(&empty);
-        let table: RunTable = self.taken(View::of("run", node).read()).unwrap_or_default();
-        let run = Run {
-            precision: table.precision.map_or(PRECISION, |p| p.get()),
-            precision_given: table.precision.is_some(),
-            requests: table.requests,
-            duration: table.duration,
-            replications: table.replications.unwrap_or(REPLICATIONS),
-            warmup: match table.warmup {
-                None | Some(WarmupText::Auto) => Warmup::Auto,
-                Some(WarmupText::Time(time)) => Warmup::Time(time),
-            },
-            max_requests: table.max_requests,
-            end: match table.end {
-                None | Some(EndText::Flush) => End::Flush,
-                Some(EndText::Cut) => End::Cut,
-            },
-            exact_latencies: table.exact_latencies.unwrap_or(false),
-        };
-        self.check_run(node, &run);
-        run
-    }
-
-    fn check_run(&mut self, node: &Node, run: &Run) {
-        let mut bad = |code, key, what: String, help: &str| {
-            self.problems
-                .push(Problem::new(code, place(node, key), what).help(help));
-        };
-        if !(0.0001..=0.5).contains(&run.precision) {
-            let what = format!(
-                "a precision lies between 0.01% and 50%, not {}%",
-                run.precision * 1e2
-            );
-            bad(BAD_PARAM, "precision", what, "write precision = \"1%\"");
-        }
-        if !(1..=10_000).contains(&run.replications) {
-            let what = format!(
-                "replications lie between 1 and 10,000, not {}",
-                run.replications
-            );
-            bad(
-                BAD_PARAM,
-                "replications",
-                what,
-                "20 is the default; 2 or more give intervals",
-            );
-        }
-        if run.duration == Some(Nanos::ZERO) {
-            let help = "write a positive duration, as in \"10min\"";
-            bad(
-                BAD_PARAM,
-                "duration",
-                "a run that takes no time has no requests".into(),
-                help,
-            );
-        }
-        if run.requests.is_some() && run.duration.is_some() {
-            let help = "`requests` counts the measured requests of a cell, `duration` is the \
-                        simulated time of each replication";
-            bad(
-                CONFLICT,
-                "duration",
-                "give either `requests` or `duration`".into(),
-                help,
-            );
-        }
-        if run.precision_given && (run.requests.is_some() || run.duration.is_some()) {
-            let what = "a precision is sought only where the length is free".to_owned();
-            let help = "leave out `precision`, or `requests` and `duration`";
-            bad(CONFLICT, "precision", what, help);
-        }
-        if let Some(requests) = run.requests
-            && requests < u64::from(run.replications)
-        {
-            let n = run.replications;
-            let what = format!("{requests} requests cannot be shared by {n} replications");
-            bad(
-                CONFLICT,
-                "requests",
-                what,
-                "write more requests, or fewer replications",
-            );
-        }
-        if run.max_requests == Some(0) {
-            bad(
-                BAD_PARAM,
-                "max_requests",
-                "`max_requests` is 0".into(),
-                "leave it out for no cap",
-            );
-        }
-        if run.max_requests.is_some() && (run.requests.is_some() || run.duration.is_some()) {
-            let what = "`max_requests` bounds the search for a precision".to_owned();
-            bad(
-                CONFLICT,
-                "max_requests",
-                what,
-                "leave it out: the length is fixed already",
-            );
-        }
-        if run.end == End::Cut && run.duration.is_none() {
-            let what = "`end = \"cut\"` needs a `duration` to cut at".to_owned();
-            bad(
-                CONFLICT,
-                "end",
-                what,
-                "add duration = \"10s\", or leave `end` out",
-            );
-        }
-        if run.exact_latencies && run.requests.is_some_and(|n| n > MAX_EXACT) {
-            let what = "at most 10,000,000 latencies can be kept".to_owned();
-            let help = "lower `requests`, or leave `exact_latencies` out: its histogram is \
-                        accurate to 0.1 %";
-            bad(CONFLICT, "exact_latencies", what, help);
-        }
-        if let (Warmup::Time(warmup), Some(duration)) = (run.warmup, run.duration)
-            && warmup >= duration
-            && duration > Nanos::ZERO
-        {
-            let what = format!("the warm-up of {warmup} leaves nothing of {duration}");
-            bad(
-                CONFLICT,
-                "warmup",
-                what,
-                "shorten the warm-up or lengthen the run",
-            );
-        }
-    }
-
-    fn curve(&mut self, root: &Node) -> Option<Curve> {
-        let node = root.get("curve")?;
-        let table: CurveTable = self.taken(View::of("curve", node).read())?;
-        let mut bad = |code, key, what: &str, help: &str| {
-            self.problems
-                .push(Problem::new(code, place(node, key), what).help(help));
-        };
-        if table.loads.is_some() && table.rates.is_some() {
-            let help = "loads are shares of each policy's own capacity, rates are common to all";
-            bad(CONFLICT, "rates", "give either `loads` or `rates`", help);
-        }
-        if table.loads.as_ref().is_some_and(|l| {
-            l.is_empty() || l.iter().any(|x| !(0.0..=2.0).contains(x) || *x == 0.0)
-        }) {
-            let what = "loads lie above 0 and at most 2";
-            bad(
-                BAD_PARAM,
-                "loads",
-                what,
-                "write shares of capacity, as in [0.1, 0.5, 0.9]",
-            );
-        }
-        if table.rates.as_ref().is_some_and(Vec::is_empty) {
-            bad(
-                BAD_PARAM,
-                "rates",
-                "a curve needs points",
-                "write rates such as [\"100/s\"]",
-            );
-        }
-        let precision = table.precision.map_or(CURVE_PRECISION, |p| p.get());
-        if !(0.0001..=0.5).contains(&precision) {
-            let what = "a precision lies between 0.01% and 50%";
-            bad(BAD_PARAM, "precision", what, "write precision = \"3%\"");
-        }
-        let points = match (table.rates, table.loads) {
-            (Some(rates), _) => CurvePoints::Rates(rates.iter().map(|r| r.per_s()).collect()),
-            (None, Some(loads)) => CurvePoints::Loads(loads),
-            (None, None) => CurvePoints::Loads(CURVE_LOADS.to_vec()),
-        };
-        Some(Curve { points, precision })
-    }
-
-    fn client(&mut self, root: &Node) -> Client {
-        let Some(node) = root.get("client") else {
-            return Client::default();
-        };
-        let table: ClientTable = self
-            .taken(View::of("client", node).read())
-            .unwrap_or_default();
-        Client {
-            before: table.before,
-            after: table.after,
-        }
     }
 
     /// The tables of a section, which must not be empty.
@@ -365,7 +156,9 @@ impl Resolver<'_> {
         };
         let Some(node) = root.get(key) else {
             let message = format!("a scenario says {what}: `{key}` is missing");
-            self.push(Problem::new(NOTHING, Span::NONE, message).help(format!("add {example}")));
+            self.push(
+                Problem::new(NOTHING, Span::SCENARIO, message).help(format!("add {example}")),
+            );
             return Vec::new();
         };
         let tables = node.one_or_many();
@@ -405,9 +198,7 @@ impl Resolver<'_> {
                 );
             }
         }
-        let view = View::new(node)
-            .without(ARRIVALS_KEYS)
-            .as_table(Table::Arrivals);
+        let view = View::new(node).without(ARRIVALS_KEYS).as_table(Table::Arrivals);
         let process: Process = self.taken(view.read())?;
         if let Err(bad) = process.check() {
             self.bad(node, &bad);
@@ -417,13 +208,7 @@ impl Resolver<'_> {
             Process::Trace(replay) => Some(self.trace(node, replay)?),
             _ => None,
         };
-        Some(Source {
-            name,
-            class,
-            timeout,
-            process,
-            trace,
-        })
+        Some(Source { name, class, timeout, process, trace })
     }
 
     fn server(&mut self, node: &Node) -> Option<Server> {
@@ -454,13 +239,7 @@ impl Resolver<'_> {
             self.bad(cost_node, &bad);
             return None;
         }
-        Some(Server {
-            label: table.label,
-            instances,
-            queue_limit,
-            cost,
-            jitter,
-        })
+        Some(Server { label: table.label, instances, queue_limit, cost, jitter })
     }
 
     fn policy(&mut self, node: &Node) -> Option<Labelled> {
@@ -475,11 +254,7 @@ impl Resolver<'_> {
             self.bad(node, &bad);
             return None;
         }
-        Some(Labelled {
-            label: label.unwrap_or_else(|| policy.kind().into()),
-            guard,
-            policy,
-        })
+        Some(Labelled { label: label.unwrap_or_else(|| policy.kind().into()), guard, policy })
     }
 
     /// A label must be printable and must not begin a path of its own.
@@ -501,10 +276,7 @@ impl Resolver<'_> {
         servers: &[Server],
         policies: &[Labelled],
     ) {
-        let names = sources
-            .iter()
-            .map(|s| s.name.as_deref())
-            .collect::<Vec<_>>();
+        let names = sources.iter().map(|s| s.name.as_deref()).collect::<Vec<_>>();
         self.no_twins(root, "arrivals", "name", &names, "two sources are called");
         if servers.len() > 1 && servers.iter().any(|s| s.label.is_none()) {
             let at = root.get("server").map(Node::one_or_many).unwrap_or(&[]);
@@ -513,15 +285,9 @@ impl Resolver<'_> {
             let what = "servers that are compared need a `label` each";
             self.push(Problem::new(MISSING_KEY, span, what).help("write label = \"l4\""));
         }
-        let labels = servers
-            .iter()
-            .map(|s| s.label.as_deref())
-            .collect::<Vec<_>>();
+        let labels = servers.iter().map(|s| s.label.as_deref()).collect::<Vec<_>>();
         self.no_twins(root, "server", "label", &labels, "two servers are called");
-        let taken = policies
-            .iter()
-            .map(|p| Some(p.label.as_str()))
-            .collect::<Vec<_>>();
+        let taken = policies.iter().map(|p| Some(p.label.as_str())).collect::<Vec<_>>();
         self.no_twins(root, "policy", "label", &taken, "two policies are called");
         for label in labels.iter().flatten() {
             if taken.contains(&Some(*label)) {
@@ -547,9 +313,10 @@ impl Resolver<'_> {
             {
                 // Tables that could not be read are left out of `names`: find by content.
                 let kind = |n: &&Node| n.text(key).or(n.text("kind")) == Some(name);
-                let span = tables.iter().filter(kind).nth(1).map_or(root.span, |n| {
-                    n.get(key).or(n.get("kind")).map_or(n.span, |n| n.span)
-                });
+                let span =
+                    tables.iter().filter(kind).nth(1).map_or(root.span, |n| {
+                        n.get(key).or(n.get("kind")).map_or(n.span, |n| n.span)
+                    });
                 let help = format!("give each a `{key}` of its own");
                 self.push(
                     Problem::new(DUPLICATE_LABEL, span, format!("{what} `{name}`")).help(help),

@@ -87,10 +87,7 @@ fn is_total(root: &Node) -> bool {
     match sources {
         [one] => {
             one.get("rate").is_none()
-                && matches!(
-                    one.text("kind"),
-                    Some("mmpp" | "on-off" | "trace" | "closed-loop")
-                )
+                && matches!(one.text("kind"), Some("mmpp" | "on-off" | "trace" | "closed-loop"))
         }
         many => many.len() > 1,
     }
@@ -103,10 +100,7 @@ struct Target {
 }
 
 fn locate<'p>(root: &Node, path: &'p str) -> Option<(Target, &'p str)> {
-    let whole = |section| Target {
-        section,
-        index: None,
-    };
+    let whole = |section| Target { section, index: None };
     if matches!(path, "name" | "seed") {
         return Some((whole(""), path));
     }
@@ -127,20 +121,10 @@ fn locate<'p>(root: &Node, path: &'p str) -> Option<(Target, &'p str)> {
     let policies = named(root, "policy", |n| n.text("label").or(n.text("kind")));
     let (a, b) = (longest(&policies, path), longest(&servers, path));
     match (a, b) {
-        (Some((index, keys)), _) => Some((
-            Target {
-                section: "policy",
-                index: Some(index),
-            },
-            keys,
-        )),
-        (None, Some((index, keys))) => Some((
-            Target {
-                section: "server",
-                index: Some(index),
-            },
-            keys,
-        )),
+        (Some((index, keys)), _) => Some((Target { section: "policy", index: Some(index) }, keys)),
+        (None, Some((index, keys))) => {
+            Some((Target { section: "server", index: Some(index) }, keys))
+        }
         (None, None) => None,
     }
 }
@@ -155,11 +139,7 @@ fn named<'n>(
     section: &str,
     name: impl Fn(&'n Node) -> Option<&'n str>,
 ) -> Vec<Option<&'n str>> {
-    root.get(section)
-        .map_or(&[][..], Node::one_or_many)
-        .iter()
-        .map(name)
-        .collect()
+    root.get(section).map_or(&[][..], Node::one_or_many).iter().map(name).collect()
 }
 
 /// The table whose name begins `path`; the longest name wins, since names may hold dots.
@@ -184,20 +164,8 @@ fn pick<'p>(
     keys: &'p str,
 ) -> Option<(Target, &'p str)> {
     match (longest(names, by_name), names.len()) {
-        (Some((index, keys)), _) => Some((
-            Target {
-                section,
-                index: Some(index),
-            },
-            keys,
-        )),
-        (None, 1) => Some((
-            Target {
-                section,
-                index: Some(0),
-            },
-            keys,
-        )),
+        (Some((index, keys)), _) => Some((Target { section, index: Some(index) }, keys)),
+        (None, 1) => Some((Target { section, index: Some(0) }, keys)),
         (None, _) => None,
     }
 }
@@ -210,10 +178,7 @@ fn follow<'n>(root: &'n mut Node, target: &Target) -> Option<&'n mut Node> {
     let Value::Table(entries) = &mut root.value else {
         return None;
     };
-    let at = match (
-        entries.iter().position(|e| e.key == target.section),
-        target.index,
-    ) {
+    let at = match (entries.iter().position(|e| e.key == target.section), target.index) {
         (Some(at), _) => at,
         (None, Some(_)) => return None,
         (None, None) => {
@@ -272,15 +237,8 @@ fn put(table: &mut Node, keys: &str, path_span: Span, value: Node) -> Result<(),
     let at = match entries.iter().position(|e| e.key == key) {
         Some(at) => at,
         None => {
-            let node = Node {
-                value: Value::Null,
-                span: path_span,
-            };
-            entries.push(Entry {
-                key: key.into(),
-                key_span: path_span,
-                node,
-            });
+            let node = Node { value: Value::Null, span: path_span };
+            entries.push(Entry { key: key.into(), key_span: path_span, node });
             entries.len() - 1
         }
     };
@@ -305,12 +263,7 @@ fn beginnings(root: &Node) -> Vec<String> {
     if sources.len() == 1 {
         all.push("arrivals".into());
     } else if !sources.is_empty() {
-        all.extend(
-            sources
-                .into_iter()
-                .flatten()
-                .map(|n| format!("arrivals.{n}")),
-        );
+        all.extend(sources.into_iter().flatten().map(|n| format!("arrivals.{n}")));
         all.push("arrivals.rate".into());
     }
     let servers = named(root, "server", |n| n.text("label"));
@@ -326,11 +279,7 @@ fn nowhere(root: &Node, path: &str, span: Span) -> Problem {
     let all = beginnings(root);
     let valid: Vec<&str> = all.iter().map(String::as_str).collect();
     let head = path.split('.').next().unwrap_or(path);
-    let mut problem = Problem::new(
-        UNKNOWN_PATH,
-        span,
-        format!("the path `{path}` leads nowhere"),
-    );
+    let mut problem = Problem::new(UNKNOWN_PATH, span, format!("the path `{path}` leads nowhere"));
     let several = |section: &str| root.get(section).is_some_and(|n| n.one_or_many().len() > 1);
     if head == "policy" || head == "policies" {
         problem = problem.help("policies are addressed by label, as in `dynamic.max_wait`");
@@ -340,6 +289,8 @@ fn nowhere(root: &Node, path: &str, span: Span) -> Problem {
         problem = problem.help("there are several sources: write `arrivals.NAME.key`");
     } else if valid.contains(&path) {
         problem = problem.help(format!("say which key: `{path}.…`"));
+    } else if path.split('.').any(str::is_empty) {
+        problem = problem.help("a path is names with single dots between them");
     } else if let Some(near) = known::closest(head, &valid) {
         let rest = path.strip_prefix(head).unwrap_or("");
         problem = problem.label(format!("did you mean `{near}{rest}`?"));

@@ -20,7 +20,7 @@ pub enum Format {
 
 /// A scenario before it is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct Input {
     /// What diagnostics call it.
     pub name: String,
     /// Name of the scenario unless it gives one itself.
@@ -31,7 +31,7 @@ pub struct Source {
     pub bytes: Vec<u8>,
 }
 
-impl Source {
+impl Input {
     /// Reads a file, or standard input for `-`.
     ///
     /// # Errors
@@ -89,9 +89,7 @@ fn unreadable(name: &str, e: &std::io::Error) -> Diagnostic {
 
 fn read_bounded(from: impl Read, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
-    from.take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| unreadable(name, &e))?;
+    from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|e| unreadable(name, &e))?;
     Ok(bytes)
 }
 
@@ -109,20 +107,14 @@ impl Format {
     /// The format a text looks like: JSON starts with a brace, TOML has `key =` or `[table]` in
     /// its first line of substance, the rest is YAML.
     pub(crate) fn sniff(text: &str) -> Self {
-        let lines = text.lines().map(str::trim_start);
-        let first = lines
-            .filter(|l| !l.is_empty() && !l.starts_with('#'))
-            .next();
+        let mut lines = text.lines().map(str::trim_start);
+        let first = lines.find(|l| !l.is_empty() && !l.starts_with('#'));
         match first {
             Some(line) if line.starts_with('{') => Self::Json,
             Some(line) if line.starts_with('[') => Self::Toml,
             Some(line) => {
                 let at = line.find(['=', ':']).map(|i| line.as_bytes()[i]);
-                if at == Some(b'=') {
-                    Self::Toml
-                } else {
-                    Self::Yaml
-                }
+                if at == Some(b'=') { Self::Toml } else { Self::Yaml }
             }
             None => Self::Toml,
         }

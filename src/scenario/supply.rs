@@ -55,10 +55,7 @@ impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let path = self.base.join(path);
         if path.is_dir() {
-            return Err(io::Error::new(
-                io::ErrorKind::IsADirectory,
-                "it is a directory",
-            ));
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
         }
         std::fs::read(path)
     }
@@ -81,10 +78,7 @@ impl Cache {
         let same = |r: &Replay| {
             r.file == replay.file && r.format == replay.format && r.columns == replay.columns
         };
-        self.traces
-            .iter()
-            .find(|(r, _)| same(r))
-            .map(|(_, trace)| Arc::clone(trace))
+        self.traces.iter().find(|(r, _)| same(r)).map(|(_, trace)| Arc::clone(trace))
     }
 
     /// Keeps a trace.
@@ -94,10 +88,7 @@ impl Cache {
 
     /// The cost model in this file.
     pub(crate) fn cost(&self, file: &str) -> Option<Cost> {
-        self.costs
-            .iter()
-            .find(|(f, _)| f == file)
-            .map(|(_, cost)| cost.clone())
+        self.costs.iter().find(|(f, _)| f == file).map(|(_, cost)| cost.clone())
     }
 
     /// Keeps a cost model.

@@ -7,7 +7,8 @@ use crate::units::{UnitError, parse_duration, parse_fraction, parse_rate};
 use std::ops::Range;
 
 const EXAMPLES: &str = "write for example \"p(99) < 50ms\", \"mean < 20ms\", \
-    \"attainment(50ms) >= 99%\", \"throughput >= 880/s\", \"rejected <= 0.1%\" or \"expired <= 1%\"";
+    \"attainment(50ms) >= 99%\", \"throughput >= 880/s\", \"rejected <= 0.1%\" or \
+    \"expired <= 1%\"";
 
 /// What an expression compares, how, and with what (ms, a share, or a rate per second).
 ///
@@ -21,10 +22,8 @@ pub(crate) fn parse(
 ) -> Result<(Metric, Op, f64), Problem> {
     let whole = 0..expr.len();
     let Some(found) = expr.find(['<', '>', '=', '!']) else {
-        return Err(
-            Problem::new(BAD_THRESHOLD, at(whole), "this threshold compares nothing")
-                .help(EXAMPLES),
-        );
+        return Err(Problem::new(BAD_THRESHOLD, at(whole), "this threshold compares nothing")
+            .help(EXAMPLES));
     };
     let (left, rest) = expr.split_at(found);
     let symbols = rest.len() - rest.trim_start_matches(['<', '>', '=', '!']).len();
@@ -71,18 +70,13 @@ fn metric(left: &str, at: &dyn Fn(Range<usize>) -> Span) -> Result<Metric, Probl
     let text = left.trim();
     let here = at(start..start + text.len());
     let (name, argument) = match text.split_once('(') {
-        Some((name, rest)) => (
-            name.trim(),
-            Some(rest.trim_end().trim_end_matches(')').trim()),
-        ),
+        Some((name, rest)) => (name.trim(), Some(rest.trim_end().trim_end_matches(')').trim())),
         None => (text, None),
     };
     if text.contains('(') != text.ends_with(')') {
         return Err(Problem::new(BAD_THRESHOLD, here, "a bracket is missing").help(EXAMPLES));
     }
-    let inner = text
-        .find('(')
-        .map_or(here, |i| at(start + i + 1..start + text.len() - 1));
+    let inner = text.find('(').map_or(here, |i| at(start + i + 1..start + text.len() - 1));
     later(name, here)?;
     match (name, argument) {
         ("p", Some(q)) => quantile(q, inner),
@@ -96,12 +90,10 @@ fn metric(left: &str, at: &dyn Fn(Range<usize>) -> Span) -> Result<Metric, Probl
         ("p", None) => {
             Err(Problem::new(BAD_THRESHOLD, here, "`p` needs a percentage").help("write p(99)"))
         }
-        ("attainment", None) => Err(Problem::new(
-            BAD_THRESHOLD,
-            here,
-            "`attainment` needs the time to stay within",
-        )
-        .help("write attainment(50ms)")),
+        ("attainment", None) => {
+            Err(Problem::new(BAD_THRESHOLD, here, "`attainment` needs the time to stay within")
+                .help("write attainment(50ms)"))
+        }
         _ => Err(unknown(name, argument, here)),
     }
 }
@@ -140,22 +132,8 @@ fn share(q: f64) -> f64 {
 }
 
 fn unknown(name: &str, argument: Option<&str>, here: Span) -> Problem {
-    let names = [
-        "p(99)",
-        "mean",
-        "attainment(50ms)",
-        "throughput",
-        "rejected",
-        "expired",
-    ];
-    let bare = [
-        "p",
-        "mean",
-        "attainment",
-        "throughput",
-        "rejected",
-        "expired",
-    ];
+    let names = ["p(99)", "mean", "attainment(50ms)", "throughput", "rejected", "expired"];
+    let bare = ["p", "mean", "attainment", "throughput", "rejected", "expired"];
     if let (true, Some(_)) = (bare.contains(&name), argument) {
         return Problem::new(BAD_THRESHOLD, here, format!("`{name}` takes no brackets"))
             .help(format!("write {name}"));
@@ -167,28 +145,18 @@ fn unknown(name: &str, argument: Option<&str>, here: Span) -> Problem {
         "rate" | "rps" | "qps" => Some("throughput".to_owned()),
         "latency" => Some("p(99)".to_owned()),
         _ if digits.len() < name.len() && digits.parse::<f64>().is_ok() => {
-            let point = if digits.len() > 2 && !digits.contains('.') {
-                "."
-            } else {
-                ""
-            };
+            let point = if digits.len() > 2 && !digits.contains('.') { "." } else { "" };
             let (nines, rest) = digits.split_at(digits.len().min(2));
             Some(format!("p({nines}{point}{rest})"))
         }
         _ => known::closest(name, &bare).map(str::to_owned),
     };
-    let mut problem = Problem::new(
-        BAD_THRESHOLD,
-        here,
-        format!("nothing is measured by the name `{name}`"),
-    );
+    let mut problem =
+        Problem::new(BAD_THRESHOLD, here, format!("nothing is measured by the name `{name}`"));
     if let Some(near) = spelt {
         problem = problem.label(format!("did you mean `{near}`?"));
     }
-    problem.help(format!(
-        "thresholds compare {}",
-        known::listed(&names, "or")
-    ))
+    problem.help(format!("thresholds compare {}", known::listed(&names, "or")))
 }
 
 #[cfg(test)]
@@ -205,14 +173,8 @@ mod tests {
             ("p(99) < 50ms", (Metric::Quantile(0.99), Op::Below, 50.0)),
             ("p(99.9)<=1s", (Metric::Quantile(0.999), Op::AtMost, 1000.0)),
             ("mean < 20ms", (Metric::Mean, Op::Below, 20.0)),
-            (
-                "attainment(50ms) >= 99%",
-                (Metric::Attainment(50.0), Op::AtLeast, 0.99),
-            ),
-            (
-                " throughput > 880/s ",
-                (Metric::Throughput, Op::Above, 880.0),
-            ),
+            ("attainment(50ms) >= 99%", (Metric::Attainment(50.0), Op::AtLeast, 0.99)),
+            (" throughput > 880/s ", (Metric::Throughput, Op::Above, 880.0)),
             ("rejected <= 0.1%", (Metric::Rejected, Op::AtMost, 0.001)),
             ("expired <= 1%", (Metric::Expired, Op::AtMost, 0.01)),
         ] {

@@ -42,10 +42,7 @@ pub(crate) struct Entry {
 impl Node {
     /// A table without keys.
     pub(crate) fn table(span: Span) -> Self {
-        Self {
-            value: Value::Table(Vec::new()),
-            span,
-        }
+        Self { value: Value::Table(Vec::new()), span }
     }
 
     /// The keys of a table; nothing has none.
@@ -156,25 +153,16 @@ fn toml_problem(e: &toml::de::Error, text: &str, source: u32) -> Problem {
         .help("keep one of the two");
     }
     let (what, help) = explain_toml(message, text, &range);
-    let mut problem = Problem::new(
-        SYNTAX,
-        Span::new(source, range),
-        format!("this is not valid TOML: {what}"),
-    );
+    let mut problem =
+        Problem::new(SYNTAX, Span::new(source, range), format!("this is not valid TOML: {what}"));
     problem.help.extend(help);
     problem
 }
 
 /// TOML's own words, and advice where a unit was written without quotes.
 fn explain_toml(message: &str, text: &str, range: &Range<usize>) -> (String, Option<String>) {
-    let line_start = text
-        .get(..range.start)
-        .and_then(|t| t.rfind('\n'))
-        .map_or(0, |i| i + 1);
-    let line = text
-        .get(line_start..)
-        .and_then(|t| t.lines().next())
-        .unwrap_or("");
+    let line_start = text.get(..range.start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1);
+    let line = text.get(line_start..).and_then(|t| t.lines().next()).unwrap_or("");
     let value = line.split_once('=').map(|(_, v)| v.trim()).unwrap_or("");
     let bare: &str = value.split('#').next().unwrap_or("").trim();
     let quantity = bare.starts_with(|c: char| c.is_ascii_digit())
@@ -202,10 +190,8 @@ fn from_toml(value: &Spanned<DeValue<'_>>, source: u32, depth: usize) -> Result<
         DeValue::Float(x) => float(x.as_str().parse().ok(), span)?,
         DeValue::Boolean(b) => Value::Bool(*b),
         DeValue::Datetime(when) => {
-            return Err(
-                Problem::new(SYNTAX, span, format!("no key takes a date, `{when}`"))
-                    .help("write a text in quotes"),
-            );
+            return Err(Problem::new(SYNTAX, span, format!("no key takes a date, `{when}`"))
+                .help("write a text in quotes"));
         }
         DeValue::Array(items) => Value::List(
             items
@@ -240,10 +226,7 @@ pub(crate) fn parse_value(text: &str, at: Span) -> Node {
         }
         from_toml(&value, 0, 0).ok()
     });
-    let mut node = parsed.unwrap_or_else(|| Node {
-        value: Value::Text(text.to_owned()),
-        span: at,
-    });
+    let mut node = parsed.unwrap_or_else(|| Node { value: Value::Text(text.to_owned()), span: at });
     node.place(at);
     node
 }
@@ -287,12 +270,8 @@ pub(crate) fn too_large(span: Span) -> Problem {
 
 /// Nesting beyond [`MAX_DEPTH`].
 pub(crate) fn too_deep(span: Span) -> Problem {
-    Problem::new(
-        SYNTAX,
-        span,
-        format!("tables and lists are nested deeper than {MAX_DEPTH}"),
-    )
-    .help("no part of a scenario is nested more than a few levels deep")
+    Problem::new(SYNTAX, span, format!("tables and lists are nested deeper than {MAX_DEPTH}"))
+        .help("no part of a scenario is nested more than a few levels deep")
 }
 
 /// A key that is there twice.

@@ -21,10 +21,7 @@ impl Scenario {
 
     fn written(&self) -> File {
         let run = &self.run;
-        let given = run
-            .precision_given
-            .then_some(run.precision)
-            .and_then(Fraction::new);
+        let given = run.precision_given.then_some(run.precision).and_then(Fraction::new);
         File {
             schema: 1,
             name: self.name.clone(),
@@ -53,18 +50,11 @@ impl Scenario {
                         (None, Some(rates.collect()))
                     }
                 };
-                CurveTable {
-                    loads,
-                    rates,
-                    precision: Fraction::new(curve.precision),
-                }
+                CurveTable { loads, rates, precision: Fraction::new(curve.precision) }
             }),
             arrivals: self.arrivals.iter().map(ArrivalsTable::from).collect(),
             server: self.servers.iter().map(ServerTable::from).collect(),
-            client: ClientTable {
-                before: self.client.before,
-                after: self.client.after,
-            },
+            client: ClientTable { before: self.client.before, after: self.client.after },
             policy: self.policies.iter().map(PolicyTable::from).collect(),
             threshold: self.thresholds.iter().map(ThresholdTable::from).collect(),
             sweep: self.sweep.iter().map(AxisTable::from).collect(),
@@ -117,9 +107,6 @@ impl From<&super::Threshold> for ThresholdTable {
 
 impl From<&super::Axis> for AxisTable {
     fn from(axis: &super::Axis) -> Self {
-        Self {
-            path: axis.path.clone(),
-            values: axis.values.clone(),
-        }
+        Self { path: axis.path.clone(), values: axis.values.clone() }
     }
 }

@@ -30,7 +30,6 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Problem> {
             Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) => {}
             Event::DocumentEnd => {}
             event if event.is_node() && root.is_some() => {
-                let _ = event;
                 return Err(Problem::new(
                     SYNTAX,
                     reader.span(&span),
@@ -40,10 +39,7 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Problem> {
             event => root = Some(reader.node(event, &span, 0)?),
         }
     }
-    Ok(root.unwrap_or(Node {
-        value: Value::Null,
-        span: Span::new(source, 0..0),
-    }))
+    Ok(root.unwrap_or(Node { value: Value::Null, span: Span::new(source, 0..0) }))
 }
 
 struct Reader<'a> {
@@ -83,11 +79,10 @@ impl<'a> Reader<'a> {
         let end = self.text.trim_end().len();
         let at = e.marker().byte_offset().unwrap_or(end).min(end);
         let span = Span::new(self.source, at..at + 1);
-        Problem::new(
-            SYNTAX,
-            span,
-            format!("this is not valid YAML: {}", e.info()),
-        )
+        let what = e.info();
+        let tab = what.contains("tab");
+        let problem = Problem::new(SYNTAX, span, format!("this is not valid YAML: {what}"));
+        if tab { problem.help("YAML is indented with spaces") } else { problem }
     }
 
     fn span(&self, span: &YamlSpan) -> Span {
@@ -102,11 +97,7 @@ impl<'a> Reader<'a> {
     fn inside(&mut self) -> Result<(Event<'a>, YamlSpan), Problem> {
         let end = self.text.len();
         self.next()?.ok_or_else(|| {
-            Problem::new(
-                SYNTAX,
-                Span::new(self.source, end..end),
-                "the YAML text ends too early",
-            )
+            Problem::new(SYNTAX, Span::new(self.source, end..end), "the YAML text ends too early")
         })
     }
 
@@ -133,10 +124,7 @@ impl<'a> Reader<'a> {
             }
             _ => return Err(Problem::new(SYNTAX, span, "this is not valid YAML")),
         };
-        let node = Node {
-            value,
-            span: span.until(end),
-        };
+        let node = Node { value, span: span.until(end) };
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -145,19 +133,11 @@ impl<'a> Reader<'a> {
 
     fn alias(&mut self, id: usize, span: Span) -> Result<Node, Problem> {
         let Some(node) = self.anchors.get(&id).cloned() else {
-            return Err(Problem::new(
-                SYNTAX,
-                span,
-                "an alias cannot be part of its own anchor",
-            ));
+            return Err(Problem::new(SYNTAX, span, "an alias cannot be part of its own anchor"));
         };
         self.nodes += count(&node);
         if self.nodes > MAX_NODES {
-            return Err(Problem::new(
-                SYNTAX,
-                span,
-                "the aliases of this YAML text explode",
-            ));
+            return Err(Problem::new(SYNTAX, span, "the aliases of this YAML text explode"));
         }
         Ok(node)
     }
@@ -184,10 +164,8 @@ impl<'a> Reader<'a> {
                 _ => return Err(Problem::new(SYNTAX, key_span, "a key is a plain text")),
             };
             if key == "<<" {
-                return Err(
-                    Problem::new(SYNTAX, key_span, "merge keys are not part of YAML 1.2")
-                        .help("write the keys out, or give the whole table with an alias"),
-                );
+                return Err(Problem::new(SYNTAX, key_span, "merge keys are not part of YAML 1.2")
+                    .help("write the keys out, or give the whole table with an alias"));
             }
             if entries.iter().any(|e| e.key == key) {
                 return Err(duplicate(&key, key_span));
@@ -198,11 +176,7 @@ impl<'a> Reader<'a> {
                 // A key without a value: its own place is the best there is.
                 node.span = key_span;
             }
-            entries.push(Entry {
-                key,
-                key_span,
-                node,
-            });
+            entries.push(Entry { key, key_span, node });
         }
     }
 }
@@ -222,11 +196,7 @@ fn known_tag(tag: Option<&Tag>, span: Span) -> Result<Option<&str>, Problem> {
         Some(tag) => Err(Problem::new(
             SYNTAX,
             span,
-            format!(
-                "the tag `{}{}` means nothing here",
-                tag.handle(),
-                tag.suffix()
-            ),
+            format!("the tag `{}{}` means nothing here", tag.handle(), tag.suffix()),
         )
         .help("leave the tag out")),
     }
@@ -266,9 +236,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Resu
         };
     }
     let number = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && unsigned
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+        && unsigned.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
     match text.parse::<f64>() {
         Ok(x) if number => float(Some(x), span),
         _ => Ok(Value::Text(text.to_owned())),

@@ -1,1 +1,202 @@
 //! `exact`: the same policies solved numerically instead of simulated.
+
+use super::control::Control;
+use super::measure::chart_quantiles;
+use super::run::{outcome_frame, policy_info};
+use super::verdict::applicable;
+use crate::arrivals::Process;
+use crate::exact::{self, Input, Rule, Solution};
+use crate::outcome::{
+    Attainment, BatchSize, CdfFile, Cell, HalfWidths, Judgement, Latency, Method, Outcome,
+    Requests, SizeCount, Verdict,
+};
+use crate::policy::{Anchor, Policy};
+use crate::scenario::{Labelled, Metric, Op, Scenario, Server, Threshold};
+use crate::time::Nanos;
+use std::collections::BTreeMap;
+
+/// Solves every policy of a scenario that has an exact solution; what has none is left out with
+/// a warning that says why.
+#[must_use]
+pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) {
+    let mut outcome = outcome_frame("exact", scenario);
+    let mut files = Vec::new();
+    for server in &scenario.servers {
+        for policy in &scenario.policies {
+            let label = match &server.label {
+                Some(name) if scenario.servers.len() > 1 => format!("{}@{name}", policy.label),
+                _ => policy.label.clone(),
+            };
+            match solve(scenario, server, &policy.policy) {
+                Ok(solution) => {
+                    let client = scenario.client;
+                    let outside = client.before.plus(client.after).as_ms();
+                    files.push(cdf(&label, &solution, outside));
+                    outcome.cells.push(cell(scenario, server, policy, label, &solution));
+                }
+                Err(why) => outcome.warnings.push(format!("{label}: no exact solution: {why}")),
+            }
+            control.add_cell();
+        }
+    }
+    (outcome, files)
+}
+
+fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Solution, String> {
+    let input = input(scenario)?;
+    if server.instances != 1 {
+        return Err(format!("it covers one instance, this server has {}", server.instances));
+    }
+    if server.queue_limit.is_some() {
+        return Err("it covers an unlimited queue, this server has a queue_limit".into());
+    }
+    if server.jitter.kind() != "none" {
+        return Err("it covers fixed service times, this server has jitter".into());
+    }
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a service time")]
+    let service_ms = |n: u32| server.cost.service_ns(n) as f64 / 1e6;
+    exact::solve(&input, &rule(policy)?, &service_ms).map_err(|e| e.to_string())
+}
+
+fn input(scenario: &Scenario) -> Result<Input, String> {
+    let [source] = scenario.arrivals.as_slice() else {
+        return Err("it covers one source of arrivals".into());
+    };
+    if source.timeout.is_some() {
+        return Err("it covers patient requests, these have a timeout".into());
+    }
+    let law = match &source.process {
+        Process::Poisson(p) => return Ok(Input::Poisson { rate_per_s: p.rate.per_s() }),
+        Process::Mmpp(p) => p.law(),
+        Process::OnOff(p) => p.law(),
+        other => {
+            let kind = other.kind();
+            return Err(format!("it covers poisson, mmpp and on-off arrivals, not {kind}"));
+        }
+    };
+    let law = law.map_err(|e| e.what)?;
+    let dwells_ms = law.dwells_s.map(|s| s * 1e3);
+    Ok(Input::Mmpp2 { rates_per_s: law.rates_per_s, dwells_ms })
+}
+
+fn rule(policy: &Policy) -> Result<Rule, String> {
+    if !policy.has_law() {
+        return Err("preferred_batch_sizes have no exact solution".into());
+    }
+    let law = policy.law();
+    let cap = (law.cap != u32::MAX).then_some(law.cap);
+    if law.wait == Nanos::ZERO || law.wait == Nanos::MAX || law.target == 1 {
+        let min = if law.wait == Nanos::ZERO { 1 } else { law.target };
+        return Ok(Rule::AtLeast { min, cap });
+    }
+    if law.target < law.cap {
+        return Err("min_batch_size together with a timer has none; set max_wait = \"none\"".into());
+    }
+    let anchor = match law.anchor {
+        Anchor::OldestArrival => exact::Anchor::Oldest,
+        Anchor::Pickup => exact::Anchor::Pickup,
+    };
+    Ok(Rule::Timer { cap: law.cap, wait_ms: law.wait.as_ms(), anchor })
+}
+
+fn cell(
+    scenario: &Scenario,
+    server: &Server,
+    policy: &Labelled,
+    label: String,
+    s: &Solution,
+) -> Cell {
+    // Client delays are fixed, so they shift the whole law.
+    let outside = scenario.client.before.plus(scenario.client.after).as_ms();
+    let at = |q: f64| s.quantile_ms(q) + outside;
+    let zero = HalfWidths { p999: Some(0.0), ..HalfWidths::default() };
+    let latency = Latency {
+        mean: s.mean_ms() + outside,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p999: Some(at(0.999)),
+        max: None,
+        ci95: Some(zero),
+    };
+    let share = |op: Op, ms: f64| {
+        let (below, at_most) = s.cdf(ms - outside);
+        if matches!(op, Op::Below | Op::AtLeast) { below } else { at_most }
+    };
+    let attainment = scenario.thresholds.iter().filter_map(|t| {
+        let (within_ms, op) = match t.metric {
+            Metric::Quantile(_) => (t.limit, t.op),
+            Metric::Attainment(ms) => (ms, Op::AtMost),
+            _ => return None,
+        };
+        Some(Attainment { within_ms, share: share(op, within_ms), ci95: None })
+    });
+    let thresholds = applicable(scenario, policy);
+    Cell {
+        coords: BTreeMap::new(),
+        policy: policy_info(label, policy),
+        method: Method::Exact,
+        replications: 1,
+        requests: Requests::default(),
+        rate_per_s: s.throughput_per_s(),
+        capacity_per_s: server.cost.capacity_per_s(policy.policy.cap(), 1),
+        load: Some(s.load()).filter(|l| l.is_finite()),
+        stable: true,
+        throughput_per_s: s.throughput_per_s(),
+        utilization: s.utilization(),
+        latency_ms: Some(latency),
+        queue_ms: None,
+        batch_size: batches(s),
+        dispatch_reasons: BTreeMap::new(),
+        attainment: attainment.collect(),
+        precision: None,
+        warmup_ms: 0.0,
+        classes: Vec::new(),
+        warnings: Vec::new(),
+        verdicts: thresholds.into_iter().map(|t| verdict(t, s, outside)).collect(),
+        cdf_file: None,
+    }
+}
+
+/// Batch sizes in millionths of the batches; the solution does not tell reasons apart.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to a million")]
+fn batches(s: &Solution) -> BatchSize {
+    let histogram = (1u32..).zip(s.batch_pmf().iter().skip(1)).filter_map(|(size, p)| {
+        let millionths = (p * 1e6).round() as u64;
+        let by_reason = BTreeMap::from([("all".to_owned(), millionths)]);
+        (millionths > 0).then_some(SizeCount { size, by_reason })
+    });
+    BatchSize { mean: s.mean_batch(), histogram: histogram.collect() }
+}
+
+fn verdict(t: &Threshold, s: &Solution, outside: f64) -> Verdict {
+    let (value, unit) = match t.metric {
+        Metric::Quantile(q) => (s.quantile_ms(q) + outside, " ms"),
+        Metric::Mean => (s.mean_ms() + outside, " ms"),
+        Metric::Attainment(ms) => (s.cdf(ms - outside).1, ""),
+        Metric::Throughput => (s.throughput_per_s(), "/s"),
+        Metric::Rejected | Metric::Expired => (0.0, ""),
+    };
+    let met = match t.op {
+        Op::Below => value < t.limit,
+        Op::AtMost => value <= t.limit,
+        Op::Above => value > t.limit,
+        Op::AtLeast => value >= t.limit,
+    };
+    Verdict {
+        expr: t.expr.clone(),
+        judgement: if met { Judgement::Pass } else { Judgement::Fail },
+        evidence: format!("exactly {value:.6}{unit}"),
+    }
+}
+
+fn cdf(label: &str, s: &Solution, outside: f64) -> CdfFile {
+    let quantiles: Vec<f64> = chart_quantiles().collect();
+    CdfFile {
+        label: label.to_owned(),
+        latency_ms: quantiles.iter().map(|q| s.quantile_ms(q.max(1e-9)) + outside).collect(),
+        quantiles,
+        half_width_ms: Vec::new(),
+    }
+}

@@ -15,7 +15,6 @@ const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// Below this many requests p99.9 is not stated at all.
 const P999_NEEDS: u64 = 1_000;
 
-#[expect(clippy::cast_precision_loss, reason = "for display")]
 fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
@@ -247,15 +246,21 @@ pub(super) fn precision<L: LatencyStore>(measured: &Measured<L>, target: f64) ->
     Some(Precision { target, reached })
 }
 
+/// Quantiles at which charts draw a distribution: every percent up to the median, from there
+/// evenly in `-log10(1 - q)` down to the last hundred-thousandth.
+pub(super) fn chart_quantiles() -> impl Iterator<Item = f64> {
+    let body = (0..50).map(|i| f64::from(i) / 100.0);
+    let deep = |i: u32| 1.0 - 0.5 * 10f64.powf(-f64::from(i) * 0.02);
+    body.chain((0..235).map(deep))
+}
+
 /// Points of the distribution for a chart: dense where charts look, down to the last percentile
 /// that a handful of requests support.
 #[expect(clippy::cast_precision_loss, reason = "counts of requests")]
 pub(super) fn cdf<L: LatencyStore>(label: &str, measured: &Measured<L>) -> Option<CdfFile> {
     let n = measured.pooled.counts.completed;
     let deepest = (1.0 - 10.0 / n as f64).clamp(0.0, 0.99999);
-    let body = (0..50).map(|i| f64::from(i) / 100.0);
-    let tail = (0..=235).map(|i| 1.0 - 10f64.powf(-(0.301_03 + f64::from(i) * 0.02)));
-    let mut qs: Vec<f64> = body.chain(tail).filter(|&q| q <= deepest).collect();
+    let mut qs: Vec<f64> = chart_quantiles().filter(|&q| q <= deepest).collect();
     qs.push(deepest.max(0.5));
     qs.dedup_by(|a, b| *a <= *b);
     let values = measured.pooled.latency.quantiles(&qs)?;

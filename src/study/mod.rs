@@ -8,6 +8,7 @@
 mod cell;
 mod control;
 mod curve;
+mod exact;
 mod measure;
 mod run;
 mod setup;
@@ -17,6 +18,7 @@ mod verdict;
 pub use cell::{Budget, Measured, simulate};
 pub use control::Control;
 pub use curve::curve_points;
+pub use exact::exact;
 pub use run::{CellDone, CellTask, Options, Stalled, outcome_frame, run, simulate_cell};
 pub use setup::{Bench, Engine, Portion};
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep};

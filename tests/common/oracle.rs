@@ -1,3 +1,4 @@
+#![allow(unreachable_pub, reason = "a module of test binaries")]
 //! A third implementation of the textbook rules: slow, naive, and sharing nothing with the
 //! engines. Every step looks through all requests again.
 

@@ -3,7 +3,7 @@
 
 use super::table::{Table, delimiter};
 use super::when::Clock;
-use super::{Format, Input, Read, TraceError};
+use super::{Format, Input, Read, TraceError, suggest};
 use crate::arrivals::{Columns, Replay};
 
 /// The Azure LLM inference traces of 2023.
@@ -33,6 +33,16 @@ fn read(input: &Input) -> Result<Read, TraceError> {
         input_length: Some(INPUT.to_owned()),
         output_length: Some(OUTPUT.to_owned()),
     };
-    let trace = Table::open(input.text)?.trace(input, &columns, |_| Ok(Clock::DateTime))?;
+    let table = Table::open(input.text)?;
+    let found = table.names();
+    if ![ARRIVAL, INPUT, OUTPUT].iter().all(|name| found.contains(name)) {
+        return Err(TraceError::at(
+            table.header_line,
+            1,
+            format!("azure-llm-2023 has columns {ARRIVAL}, {INPUT} and {OUTPUT}, not these"),
+            format!("write format = \"csv\" and {}", suggest::columns_line(&found)),
+        ));
+    }
+    let trace = table.trace(input, &columns, |_| Ok(Clock::DateTime))?;
     Ok(Read { trace, columns })
 }

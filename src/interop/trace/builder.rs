@@ -23,11 +23,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(
-        which: Which,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Self {
+    pub(super) fn new(which: Which, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { which, message: message.into(), help: help.into() }
     }
 }
@@ -57,7 +53,7 @@ pub(super) fn clock(columns: &Columns, first: &str) -> Result<Clock, Fault> {
     let Some(unit) = &columns.unit else {
         return fault(
             format!("the times in column `{name}` are numbers without a unit: `{}`", clip(first)),
-            format!("add the unit to the columns: unit = \"{}\"", UNITS.join("\", \"")),
+            format!("add it to `columns`, as in unit = \"ms\": one of {}", UNITS.join(", ")),
         );
     };
     match UNITS.iter().find(|known| *known == unit) {

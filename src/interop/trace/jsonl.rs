@@ -8,11 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// One JSON object per line.
-pub(super) const FORMAT: Format = Format {
-    name: "jsonl",
-    recognises: |first_line, _| first_line.starts_with(['{', '[']),
-    read,
-};
+pub(super) const FORMAT: Format =
+    Format { name: "jsonl", recognises: |first_line, _| first_line.starts_with(['{', '[']), read };
 
 type Object = BTreeMap<String, Cell>;
 
@@ -140,9 +137,8 @@ fn row<'a>(
             Err(suggest::missing(name, &keys, number))
         }
     };
-    let optional = |name: &Option<String>, which| {
-        name.as_deref().map(|name| cell(name, which)).transpose()
-    };
+    let optional =
+        |name: &Option<String>, which| name.as_deref().map(|name| cell(name, which)).transpose();
     Ok(Row {
         line: number,
         arrival: cell(&columns.arrival, Which::Arrival)?,

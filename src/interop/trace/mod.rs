@@ -14,6 +14,7 @@ mod table;
 mod when;
 
 use crate::arrivals::{Columns, Replay, Trace};
+use crate::scenario::TraceProblem;
 use crate::stats::burstiness;
 use std::fmt;
 
@@ -104,6 +105,18 @@ pub fn formats() -> Vec<&'static str> {
 /// requests.
 pub fn read(bytes: &[u8], replay: &Replay) -> Result<TraceFile, TraceError> {
     read_at_most(bytes, replay, u32::MAX as usize)
+}
+
+/// [`read`] in the form that the scenario reader takes.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn for_scenario(replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
+    read(&bytes, replay).map(|file| file.trace).map_err(|e| TraceProblem {
+        what: e.message,
+        line: (e.line > 0).then_some(e.line),
+        help: (!e.help.is_empty()).then_some(e.help),
+    })
 }
 
 fn read_at_most(bytes: &[u8], replay: &Replay, limit: usize) -> Result<TraceFile, TraceError> {

@@ -50,7 +50,7 @@ fn list(found: &[&str]) -> String {
 }
 
 /// A `columns = …` line for what was found.
-fn columns_line(found: &[&str]) -> String {
+pub(super) fn columns_line(found: &[&str]) -> String {
     let has = |name: &&str| found.contains(name);
     let known = KNOWN.iter().find(|(marks, [arrival, _, input, output])| {
         marks.iter().chain([arrival, input, output]).all(has)

@@ -25,9 +25,8 @@ impl Clock {
                     "write YYYY-MM-DD HH:MM:SS with up to nine decimals".to_owned(),
                 )
             }),
-            Self::Number(unit) => number(text, unit).map_err(|(what, help)| {
-                (format!("`{shown}` {what}"), help.to_owned())
-            }),
+            Self::Number(unit) => number(text, unit)
+                .map_err(|(what, help)| (format!("`{shown}` {what}"), help.to_owned())),
         }
     }
 }

@@ -1,0 +1,50 @@
+//! `batchsim import`.
+
+use super::args::{Common, ImportArgs, ImportVerb};
+use super::exit::{Code, Failure};
+use super::show::{print, say};
+use super::{Done, files, trace};
+use crate::interop::triton;
+use std::path::Path;
+
+/// Runs the verb.
+pub(super) fn run(args: &ImportArgs, _: &Common) -> Done {
+    match &args.server {
+        ImportVerb::Triton { file, output } => triton_config(file, output.as_deref()),
+    }
+}
+
+/// Prints the scenario a config.pbtxt comes to, and on standard error what it leaves out.
+fn triton_config(file: &Path, output: Option<&Path>) -> Done {
+    let bytes = trace::read(file)?;
+    let place = file.display();
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Failure::usage(
+            format!("{place}: byte {at} is not UTF-8 text"),
+            "a config.pbtxt is protobuf in its text form; is this the binary form?",
+        )
+    })?;
+    let imported = match triton::import(&text) {
+        Ok(imported) => imported,
+        Err(problems) => {
+            for p in &problems {
+                say(&format!("error: {place}:{}:{}: {}", p.line, p.column, p.message));
+                if !p.help.is_empty() {
+                    say(&format!("help: {}", p.help));
+                }
+            }
+            return Ok(Code::Usage);
+        }
+    };
+    match output {
+        Some(path) => files::write(path, imported.toml.as_bytes())?,
+        None => print(&imported.toml)?,
+    }
+    imported.notes.iter().for_each(|note| say(&format!("note: {note}")));
+    for field in &imported.ignored {
+        let (line, column) = (field.line, field.column);
+        say(&format!("ignored: {} ({place}:{line}:{column}): {}", field.path, field.why));
+    }
+    Ok(Code::Fine)
+}
