@@ -144,7 +144,13 @@ fn panel(series: &[Series<'_>], policies: &Policies, slos: &[&Slo], ceiling: Opt
     for s in series {
         let (color, _, marker) = policies.look(s.label);
         let median = Ink { color, width: 1.2, dash: SHORT };
-        marks.push(Mark::Line { points: s.line(|l| l.p50), ink: median });
+        let mut p50 = s.line(|l| l.p50);
+        if let [(at, ms)] = p50[..] {
+            // A single point is no line yet: a short stroke in its place.
+            let half = 0.012 * (x.hi - x.lo);
+            p50 = vec![(at - half, ms), (at + half, ms)];
+        }
+        marks.push(Mark::Line { points: p50, ink: median });
         let bars = s.drawn().filter_map(|(c, l)| {
             let half = l.ci95.as_ref()?.p99;
             (half > 0.0).then(|| (c.rate_per_s, (l.p99 - half).max(1e-9), l.p99 + half))
