@@ -98,7 +98,8 @@ pub(crate) fn cell(label: &str, rate_per_s: f64, capacity: f64, law: Law) -> Cel
 
 pub(crate) fn cdf(label: &str, law: Law) -> CdfFile {
     let body = (0..50).map(|i| f64::from(i) / 100.0);
-    let tail = (0..=235).map(|i| 1.0 - 10f64.powf(-(0.301_03 + f64::from(i) * 0.02)));
+    let tail =
+        (0..=235).map(|i| 1.0 - 10f64.powf(-(std::f64::consts::LOG10_2 + f64::from(i) * 0.02)));
     let quantiles: Vec<f64> = body.chain(tail).collect();
     CdfFile {
         label: label.to_owned(),
