@@ -273,8 +273,12 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
         if let Some(cut) = core.rules.cut_ns {
             core.cx.now_ns = cut;
             core.recorder.arrivals_ended(cut);
-        } else if !core.cx.draining {
-            core.recorder.arrivals_ended(core.last_arrival_ns);
+        } else {
+            // The policy may have slept through the last arrivals.
+            core.cx.now_ns = core.cx.now_ns.max(core.last_arrival_ns);
+            if !core.cx.draining {
+                core.recorder.arrivals_ended(core.last_arrival_ns);
+            }
         }
         let waiting = core.cx.live().map(|s| u64::from(s.len)).sum();
         core.unfinished();
