@@ -101,8 +101,8 @@ fn callers_come_back_before_the_next_batch_leaves() {
     let world = scenario(vec![callers(2)], greedy(Some(8)));
     let seen = batches(&world);
     assert!(seen.iter().enumerate().all(|(k, b)| *b == (10 * k as u64, 2, Reason::Idle)));
-    // And with them whoever else arrives at that moment.
-    let world = scenario(vec![callers(2), recorded(&[10])], greedy(Some(8)));
+    // And with them whoever else arrives at that moment. (Callers stop when a recording ends.)
+    let world = scenario(vec![callers(2), recorded(&[10, 99])], greedy(Some(8)));
     assert_eq!(
         batches(&world)[..3],
         [(0, 2, Reason::Idle), (10, 3, Reason::Idle), (20, 2, Reason::Idle)]
@@ -114,7 +114,7 @@ fn a_caused_arrival_is_there_when_a_timer_fires() {
     // The caller's batch runs from 5 to 15 ms on one instance; the recorded request is due at
     // 15 ms, when the caller is back.
     let mut world =
-        scenario(vec![callers(1), recorded(&[10])], dynamic(8, 5.0, Anchor::OldestArrival));
+        scenario(vec![callers(1), recorded(&[10, 99])], dynamic(8, 5.0, Anchor::OldestArrival));
     world.servers[0].instances = 2;
     assert_eq!(batches(&world)[..2], [(5, 1, Reason::Timer), (15, 2, Reason::Timer)]);
 }
