@@ -106,9 +106,9 @@ fn laws() -> Vec<Law> {
         ..Mmpp::default()
     };
     // Silent between bursts: gaps are independent, so their CV² is the limit of the IDC.
-    let (q1, q2) = (1.0 / 0.030, 1.0 / 0.120);
+    let (q1, q2): (f64, f64) = (1.0 / 0.030, 1.0 / 0.120);
     let silent = 1.0 + 2.0 * 250.0 * q1 / ((q1 + q2) * (q1 + q2));
-    let (p1, p2) = (1.0 / 0.020, 1.0 / 0.180);
+    let (p1, p2): (f64, f64) = (1.0 / 0.020, 1.0 / 0.180);
     let by_state =
         1.0 + 2.0 * 260f64.powi(2) * p1 * p2 / ((p1 + p2).powi(2) * (300.0 * p2 + 40.0 * p1));
     vec![
@@ -173,7 +173,7 @@ fn laws() -> Vec<Law> {
 fn rates_gaps_and_counts_follow_their_formulas() {
     let mut check = Check::default();
     for law in laws() {
-        let n = 400_000usize;
+        let n = 250_000usize;
         let (mut rates, mut squares) = (Vec::new(), Vec::new());
         // Windows of 0.02, 0.1, 0.5 and 3 s: below, at and above the time scales of the bursts.
         // For renewal gaps the formula is that of long windows.
@@ -218,11 +218,11 @@ fn streams_start_stationary() {
         // Mean count of the first 30 ms over many streams, in 40 groups.
         let groups: Vec<f64> = (0..STREAMS)
             .map(|group| {
-                let each = 3_000;
+                let each = 1_000;
                 let count: usize = (0..each)
                     .map(|i| {
-                        let times = times(&law.process, 1000 + group * each + i, 256);
-                        assert!(times[255] > 30 * MS);
+                        let times = times(&law.process, 1000 + group * each + i, 128);
+                        assert!(times[127] > 30 * MS);
                         times.partition_point(|t| *t < 30 * MS)
                     })
                     .sum();
@@ -346,7 +346,7 @@ fn superposition_keeps_order_and_counts() {
         feed.consume(n);
     }
     assert_eq!(merged, expected);
-    assert!(merged.len() > 2_500);
+    assert!(merged.len() > 1_700);
 }
 
 /// Warm-up does not count towards the requests that were asked for.

@@ -22,27 +22,24 @@ mod judge;
 mod worlds;
 
 use batchsim::policy::Anchor;
-use cases::{Case, Which};
+use cases::Which;
 use judge::{Finding, Metric, Tally};
 use rayon::prelude::*;
 
-/// Simulates cases in parallel and judges their cells together.
-fn check(name: &str, cases: &[Case], expected: (usize, usize)) {
-    let findings: Vec<Vec<Finding>> = cases.par_iter().map(judge::simulate).collect();
-    let mut tally = Tally::default();
-    findings.into_iter().for_each(|f| tally.add(f));
-    tally.report(name, cases.len());
-    assert_eq!((cases.len(), tally.cells()), expected, "{name}: rows and cells checked");
-}
+/// Rows and numbers of a full run and of the sample: none may go missing in silence.
+const FULL: (usize, usize) = (0, 0);
+const SAMPLE: (usize, usize) = (0, 0);
 
 #[test]
 fn invariant_12_simulation_is_exact_theory() {
     let which = Which::from_environment();
     let (cases, left_out) = cases::all(which);
-    println!("{} rows simulated, {left_out} rows cannot be said by a scenario", cases.len());
-    let expected = match which {
-        Which::Full => (0, 0),
-        Which::Sample => (0, 0),
-    };
-    check("reference tables", &cases, expected);
+    println!("{left_out} rows of the tables cannot be said by a scenario yet");
+    let findings: Vec<Vec<Finding>> = cases.par_iter().map(judge::simulate).collect();
+    let mut tally = Tally::default();
+    findings.into_iter().for_each(|f| tally.add(f));
+    tally.report("reference tables", cases.len());
+    let cells = cases.iter().map(|c| c.cells.len()).sum();
+    let expected = if which == Which::Full { FULL } else { SAMPLE };
+    assert_eq!((cases.len(), cells), expected, "rows and cells checked");
 }

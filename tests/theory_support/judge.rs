@@ -274,6 +274,12 @@ impl Tally {
         println!("        {}", worst.at);
         println!("    standard error at most {:.2} of what is allowed", strained.strain);
         println!("        {}", strained.at);
+        let mut longest: Vec<&Finding> = self.findings.iter().collect();
+        longest.sort_by_key(|f| std::cmp::Reverse(f.requests));
+        longest.dedup_by_key(|f| f.requests);
+        for f in longest.iter().take(5) {
+            println!("    {:.1e} requests: {}", f.requests as f64, f.at);
+        }
         let failed: Vec<&Finding> =
             self.findings.iter().filter(|f| f.z.abs() > limit || f.z.is_nan()).collect();
         assert!(failed.is_empty(), "not the exact value: {failed:#?}");
