@@ -172,6 +172,9 @@ fn log(axis: &Axis, display: &Display, length: f64, fits: &dyn Fn(&[Tick]) -> bo
             return even;
         }
     }
+    if good(&fine, 3) {
+        return fine;
+    }
     [(&[1.0, 3.0][..], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 3), (&[1.0], 6), (&[1.0], 12)]
         .into_iter()
         .map(|(mantissas, every)| at(mantissas, every))
