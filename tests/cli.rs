@@ -186,7 +186,10 @@ fn an_interrupted_sweep_goes_on_and_ends_with_the_same_bytes() {
     expect(&again, 0);
     assert!(stderr(&again).contains(&format!("going on: {saved} of 120")), "{}", stderr(&again));
     for name in ["outcome.json", "cells.jsonl", "batch-sizes.jsonl"] {
-        assert!(fs::read(whole.join(name)).unwrap() == fs::read(parts.join(name)).unwrap(), "{name}");
+        assert!(
+            fs::read(whole.join(name)).unwrap() == fs::read(parts.join(name)).unwrap(),
+            "{name}"
+        );
     }
     assert!(!journal.exists());
 }
@@ -357,7 +360,10 @@ fn init_schema_and_completions() {
     for shell in ["bash", "zsh", "fish"] {
         let output = batchsim(&["completions", shell]);
         expect(&output, 0);
-        assert!(String::from_utf8_lossy(&output.stdout).contains("max_wait") || !output.stdout.is_empty());
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("max_wait")
+                || !output.stdout.is_empty()
+        );
     }
     expect(&batchsim(&[]), 0);
 }

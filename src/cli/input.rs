@@ -69,7 +69,11 @@ pub(super) fn title(scenario: &Scenario) -> String {
     } else {
         parts.push(format!("{} servers", scenario.servers.len()));
     }
-    parts.push(format!("seed {}", scenario.seed));
+    if scenario.arrivals.iter().any(|s| s.trace.is_some()) {
+        parts.push("one replay, no ±".into());
+    } else {
+        parts.push(format!("seed {}", scenario.seed));
+    }
     parts.join(" · ")
 }
 

@@ -385,6 +385,16 @@ impl Cx {
         self.idle += 1;
     }
 
+    /// Requests waiting where an interest looks.
+    #[inline(always)]
+    pub(crate) fn watched(&self, lane: u8) -> u32 {
+        // No queue has the number of `Interest::ANY_LANE`.
+        match self.lanes.get(usize::from(lane)) {
+            Some(queue) => queue.len(),
+            None => self.lanes.iter().map(Queue::len).sum(),
+        }
+    }
+
     /// Requests waiting in any lane.
     pub(crate) fn waiting_total(&self) -> u64 {
         self.lanes.iter().map(|lane| u64::from(lane.len())).sum()

@@ -207,7 +207,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
     fn absorb(&mut self, until: u64) -> Option<u64> {
         let Interest { lane, at_least } = self.interest;
         loop {
-            let wanted = at_least.saturating_sub(self.core.cx.queued(lane));
+            let wanted = at_least.saturating_sub(self.core.cx.watched(lane));
             if wanted == 0 {
                 // It has what it asked for and still waits: the next arrival wakes it.
                 let next = self.inflow.next_ns();
@@ -216,7 +216,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
             if self.take(until, wanted as usize) == 0 {
                 return None;
             }
-            let woken = self.core.cx.queued(lane) >= at_least;
+            let woken = self.core.cx.watched(lane) >= at_least;
             if woken || (!self.core.cx.draining && self.inflow.over()) {
                 return Some(self.core.last_arrival_ns);
             }
@@ -273,8 +273,12 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
         if let Some(cut) = core.rules.cut_ns {
             core.cx.now_ns = cut;
             core.recorder.arrivals_ended(cut);
-        } else if !core.cx.draining {
-            core.recorder.arrivals_ended(core.last_arrival_ns);
+        } else {
+            // The policy may have slept through the last arrivals.
+            core.cx.now_ns = core.cx.now_ns.max(core.last_arrival_ns);
+            if !core.cx.draining {
+                core.recorder.arrivals_ended(core.last_arrival_ns);
+            }
         }
         let waiting = core.cx.live().map(|s| u64::from(s.len)).sum();
         core.unfinished();

@@ -5,7 +5,7 @@ use super::figure::{
 };
 use super::number::{percent, short};
 use super::palette::{Color, INK, SERIES, SHORT};
-use super::policies::{footer, joined, offered, one_cell_each, titled};
+use super::policies::{footer, joined, offered, one_cell_each, shown, titled};
 use super::{Chart, ChartKind};
 use crate::outcome::{Cell, Outcome};
 
@@ -88,8 +88,8 @@ fn panel(cell: &Cell, largest: u32) -> Panel {
     };
     let order = reasons(&[cell]);
     let total: u128 = cell.batch_size.histogram.iter().map(|s| count(s.by_reason.values())).sum();
-    let name = &cell.policy.label;
-    let title = if cell.stable { name.clone() } else { format!("{name} (overloaded)") };
+    let name = shown(&cell.policy.label);
+    let title = if cell.stable { name } else { format!("{name} (overloaded)") };
     if total == 0 {
         let y = Axis::fit("share of batches", Unit::Percent, Scale::Linear, [1.0].into_iter());
         let empty = Panel::with_message(x, y, "No batch was dispatched.".to_owned());

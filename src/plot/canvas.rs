@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 const FINE: f64 = 10.0;
 /// What the SVG asks for; the first is the font that all text is measured with.
 const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
-/// Line height of DejaVu Sans over its size, by which ab_glyph scales.
+/// Line height of DejaVu Sans over its size, by which `ab_glyph` scales.
 const LINE: f64 = 1.164;
 /// The factor by which plotters' SVG backend divides a font size.
 const PLOTTERS: f64 = 1.24;
@@ -105,8 +105,10 @@ pub(super) fn svg(
         canvas.area.present().map_err(failed)?;
     }
     let old = format!(
-        "<svg width=\"{}\" height=\"{}\" viewBox=\"0 0 {0} {1}\" xmlns=\"http://www.w3.org/2000/svg\">",
-        size.0, size.1
+        "<svg width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
+         xmlns=\"http://www.w3.org/2000/svg\">",
+        w = size.0,
+        h = size.1
     );
     let new = format!(
         "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\" \
@@ -139,15 +141,20 @@ pub(super) fn width(text: &str, kind: Type) -> f64 {
     measured.map_or_else(guess, |(width, _)| f64::from(width) / FINE)
 }
 
-/// The text, shortened with an ellipsis to `room` logical pixels.
+/// The text, shortened to `room` logical pixels: an ellipsis takes the place of the middle,
+/// because long labels often differ only at their end.
 pub(super) fn shorten(text: &str, kind: Type, room: f64) -> String {
     let text = clean(text);
     if width(&text, kind) <= room {
         return text;
     }
-    let mut short: Vec<char> = text.chars().take(400).collect();
-    while short.pop().is_some() {
-        let trial = short.iter().collect::<String>().trim_end().to_owned() + "…";
+    let letters: Vec<char> = text.chars().collect();
+    // More than this never fits, and measuring it would take long.
+    for kept in (1..letters.len().min(300)).rev() {
+        let tail = kept * 2 / 5;
+        let head: String = letters[..kept - tail].iter().collect();
+        let end: String = letters[letters.len() - tail..].iter().collect();
+        let trial = format!("{}…{}", head.trim_end(), end.trim_start());
         if width(&trial, kind) <= room {
             return trial;
         }

@@ -4,7 +4,7 @@
 use super::figure::{Axis, Figure, Ink, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit};
 use super::policies::{
     Policies, details, footer, intervals, joined, objective, objectives, offered, one_cell_each,
-    titled,
+    shown, titled,
 };
 use super::{Chart, ChartKind};
 use crate::outcome::{CdfFile, Cell, Outcome};
@@ -21,7 +21,8 @@ pub(super) fn chart(outcome: &Outcome, cdfs: &[CdfFile]) -> Result<Vec<Chart>, S
     let cells = one_cell_each(outcome)?;
     let drawn: Vec<(&Cell, Vec<Point>)> =
         cells.iter().map(|cell| (*cell, points(cell, cdfs))).collect();
-    if drawn.iter().all(|d| d.1.is_empty()) && cells.iter().any(|c| c.stable) {
+    let nothing = drawn.iter().all(|d| d.1.is_empty());
+    if nothing && cells.iter().any(|c| c.stable) {
         return Err("no request was answered, so there are no latencies".into());
     }
     let policies = Policies::of(outcome);
@@ -31,18 +32,15 @@ pub(super) fn chart(outcome: &Outcome, cdfs: &[CdfFile]) -> Result<Vec<Chart>, S
         let ink = Ink { color, width: 2.2, dash };
         let sample =
             if points.is_empty() { Sample::Absent } else { Sample::Line(ink, Some(marker)) };
-        LegendEntry { sample, label: cell.policy.label.clone(), detail: details(cell) }
+        LegendEntry { sample, label: shown(&cell.policy.label), detail: details(cell) }
     });
     let all = || cells.iter().copied();
+    let markers = if nothing { "" } else { "markers at p50, p90, p99, p99.9" };
     let any_band = drawn.iter().any(|d| d.1.iter().any(|p| p.2 > 0.0));
     let band = if any_band { intervals("band", all()) } else { String::new() };
     let figure = Figure {
         title: titled(outcome, "latency by percentile"),
-        subtitle: vec![joined(&[
-            offered(all()),
-            "markers at p50, p90, p99, p99.9".to_owned(),
-            band,
-        ])],
+        subtitle: vec![joined(&[offered(all()), markers.to_owned(), band])],
         panels: vec![panel],
         columns: 1,
         legend: legend.collect(),
@@ -91,7 +89,12 @@ fn panel(outcome: &Outcome, drawn: &[(&Cell, Vec<Point>)], policies: &Policies) 
     let x = Axis {
         lo: 0.0,
         hi: deepest.min(DEEPEST),
-        ..Axis::fit("share of requests answered within", Unit::None, Scale::Tail, [0.0].into_iter())
+        ..Axis::fit(
+            "share of requests answered within that latency",
+            Unit::None,
+            Scale::Tail,
+            [0.0].into_iter(),
+        )
     };
     if all().next().is_none() {
         let rate = offered(drawn.iter().map(|d| d.0));

@@ -7,9 +7,8 @@ type Corner = (usize, usize);
 
 /// Closed loops along the edges between cells inside and cells outside, corners only; the
 /// inside is on the left. Loops touch, but never cross, where cells meet at a corner.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a handful of cells")]
-pub fn outline(
+pub(super) fn outline(
     columns: usize,
     rows: usize,
     inside: &dyn Fn(usize, usize) -> bool,

@@ -2,9 +2,9 @@
 
 use super::figure::{Axis, Figure, Ink, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit};
 use super::number::plural;
-use super::palette::{Color, DOTTED, GREY, INK, SHORT, SOLID};
+use super::palette::{Color, DOTTED, GREY, INK, LONG, SHORT, SOLID};
 use super::policies::{
-    Policies, Standing, footer, intervals, joined, objective, objectives, standing, titled,
+    Policies, Standing, footer, intervals, joined, objective, objectives, shown, standing, titled,
 };
 use super::{Chart, ChartKind};
 use crate::cost::Cost;
@@ -87,7 +87,7 @@ fn entry(series: &Series<'_>, policies: &Policies, slos: &[&Slo]) -> LegendEntry
     let range = if any { met(series, slos) } else { "overloaded at every rate".to_owned() };
     LegendEntry {
         sample: if any { Sample::Line(ink, Some(marker)) } else { Sample::Absent },
-        label: series.label.to_owned(),
+        label: shown(series.label),
         detail: vec![capacity.unwrap_or_default(), range],
     }
 }
@@ -132,7 +132,7 @@ fn panel(series: &[Series<'_>], policies: &Policies, slos: &[&Slo], ceiling: Opt
     }
     let mut marks = capacity_marks(series, policies);
     if let Some(c) = ceiling {
-        let ink = Ink { color: INK, width: 1.4, dash: SOLID };
+        let ink = Ink { color: INK, width: 1.0, dash: LONG };
         let label = format!("ceiling {}/s", rate(c));
         marks.push(Mark::Vertical { x: c, label, ink });
     }
@@ -144,7 +144,13 @@ fn panel(series: &[Series<'_>], policies: &Policies, slos: &[&Slo], ceiling: Opt
     for s in series {
         let (color, _, marker) = policies.look(s.label);
         let median = Ink { color, width: 1.2, dash: SHORT };
-        marks.push(Mark::Line { points: s.line(|l| l.p50), ink: median });
+        let mut p50 = s.line(|l| l.p50);
+        if let [(at, ms)] = p50[..] {
+            // A single point is no line yet: a short stroke in its place.
+            let half = 0.012 * (x.hi - x.lo);
+            p50 = vec![(at - half, ms), (at + half, ms)];
+        }
+        marks.push(Mark::Line { points: p50, ink: median });
         let bars = s.drawn().filter_map(|(c, l)| {
             let half = l.ci95.as_ref()?.p99;
             (half > 0.0).then(|| (c.rate_per_s, (l.p99 - half).max(1e-9), l.p99 + half))
@@ -189,7 +195,11 @@ fn ceiling(outcome: &Outcome) -> Option<f64> {
         Some(_) => return None,
         None => servers,
     };
-    let cost: Cost = serde_json::from_value(server.get("cost")?.clone()).ok()?;
+    // Written as a table with a `kind`; read as the kind with its parameters.
+    let mut params = server.get("cost")?.as_object()?.clone();
+    let kind = params.remove("kind")?.as_str()?.to_owned();
+    let tagged = serde_json::Map::from_iter([(kind, serde_json::Value::Object(params))]);
+    let cost: Cost = serde_json::from_value(tagged.into()).ok()?;
     let instances = server.get("instances").and_then(serde_json::Value::as_u64).unwrap_or(1);
     let instances = u32::try_from(instances).ok()?;
     cost.capacity_per_s(None, instances).filter(|c| c.is_finite() && *c > 0.0)

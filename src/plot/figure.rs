@@ -54,6 +54,8 @@ pub enum Sample {
     Fill(Fill),
     /// Only a marker.
     Dot(Marker, Color),
+    /// An outlined square.
+    Outline,
     /// Nothing: the entry is not drawn in the panels.
     Absent,
 }
@@ -63,7 +65,7 @@ pub enum Sample {
 pub struct Panel {
     /// Title above the panel; may be empty.
     pub title: String,
-    /// A line under the title; may be empty.
+    /// Beside or under the title; may be empty.
     pub note: String,
     /// Horizontal axis.
     pub x: Axis,

@@ -2,16 +2,17 @@
 
 use super::contour::outline;
 use super::figure::{
-    Axis, ColorBar, Figure, Fill, Ink, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit,
+    Axis, ColorBar, Figure, Fill, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit,
 };
 use super::grid::{SweepAxis, axes_of, table};
 use super::number::{plural, short, time};
-use super::palette::{INK, Marker, SOLID, sequential};
+use super::palette::{INK, Marker, sequential};
 use super::policies::{
     Policies, Standing, footer, joined, objective, objectives, offered, standing, titled,
 };
 use super::{Chart, numbered, slug, sweep};
 use crate::outcome::{Cell, Outcome, Slo};
+use crate::report::decimals;
 use std::collections::BTreeMap;
 
 /// What a heat map shows.
@@ -226,7 +227,7 @@ impl<'a> Map<'a> {
                 (_, Some(value)) => {
                     let mark = if read.unsure.contains(&at) { "?" } else { "" };
                     let fill = Fill::Solid(sequential(scale.fraction(*value)));
-                    (Some(fill), format!("{}{mark}", short(*value)))
+                    (Some(fill), format!("{}{mark}", decimals(*value, read.places())))
                 }
                 (Some(cell), None) if !cell.stable => (Some(Fill::Hatched), "over".to_owned()),
                 (Some(_), None) => (Some(Fill::Hatched), "none".to_owned()),
@@ -253,9 +254,14 @@ impl<'a> Map<'a> {
         let entry = |sample, label: String| LegendEntry { sample, label, detail: Vec::new() };
         let mut entries = Vec::new();
         if read.judged {
-            let outlined = Ink { color: INK, width: 3.0, dash: SOLID };
             let names: Vec<String> = slos.iter().take(3).map(|s| objective(s)).collect();
-            let names = if names.is_empty() {
+            let exprs: std::collections::BTreeSet<&str> = self
+                .cells
+                .values()
+                .flat_map(|c| c.verdicts.iter().map(|v| v.expr.as_str()))
+                .collect();
+            // Thresholds on other things than latency were judged too.
+            let names = if names.is_empty() || exprs.len() > slos.len() {
                 "every threshold".to_owned()
             } else {
                 format!("SLO {}", names.join(", "))
@@ -264,19 +270,18 @@ impl<'a> Map<'a> {
                 entry(Sample::Absent, format!("no cell meets {names}"))
             } else {
                 let cells = plural(read.feasible.len(), "cell", "cells");
-                entry(Sample::Line(outlined, None), format!("meets {names} ({cells})"))
+                entry(Sample::Outline, format!("meets {names} ({cells})"))
             });
         }
         if let Some((at, value)) = read.best.and_then(|at| Some((at, read.values.get(&at)?))) {
             let best = match metric {
-                Metric::Throughput => "most throughput",
-                _ => "best",
+                Metric::Throughput => "simplest within 1 % of the most throughput",
+                _ => "simplest within 1 % of the best",
             };
             entries.push(entry(
                 Sample::Dot(Marker::Star, INK),
                 format!(
-                    "{best}{}: {} at {}, {}",
-                    if read.judged { " of them" } else { "" },
+                    "{best}: {} at {}, {}",
                     metric.with_unit(*value),
                     self.x.setting(at.0, self.label),
                     self.y.setting(at.1, self.label)
@@ -289,6 +294,9 @@ impl<'a> Map<'a> {
         entries
     }
 }
+
+/// Relative difference below which two cells are as good as each other.
+const INDIFFERENCE: f64 = 0.01;
 
 /// What a map says, read once.
 struct Reading {
@@ -311,14 +319,24 @@ impl Reading {
         };
         let feasible = which(Standing::Meets);
         let judged = map.cells.values().any(|c| standing(c, slos) != Standing::Unknown);
-        // In order of column, then row: of equals, the smallest wait, then the smallest batch.
-        let best = values
-            .iter()
-            .filter(|(at, _)| !judged || feasible.contains(at))
-            .filter_map(|(at, value)| Some((*at, metric.rank(*value)?)))
-            .reduce(|best, next| if next.1 < best.1 - 1e-9 * best.1.abs() { next } else { best })
+        let candidates = || {
+            let allowed = values.iter().filter(|(at, _)| !judged || feasible.contains(at));
+            allowed.filter_map(|(at, value)| Some((*at, metric.rank(*value)?)))
+        };
+        // Cells within 1 % of the best are as good as it; of those the simplest is shown, in order
+        // of column, then row: the smallest wait, then the smallest batch.
+        let least = candidates().map(|(_, rank)| rank).fold(f64::INFINITY, f64::min);
+        let best = candidates()
+            .find(|(_, rank)| *rank <= least + INDIFFERENCE * least.abs())
             .map(|(at, _)| at);
         Self { values, feasible, unsure: which(Standing::Unsure), judged, best }
+    }
+
+    /// Decimals that show three digits of the largest value.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 3")]
+    fn places(&self) -> usize {
+        let largest = self.values.values().copied().fold(0.0, f64::max);
+        if largest > 0.0 { (2.0 - largest.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
     }
 
     /// The scale of the colours: logarithmic where values differ much.

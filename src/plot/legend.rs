@@ -4,9 +4,11 @@ use super::PlotError;
 use super::canvas::{Align, Canvas, Type, shorten, width};
 use super::figure::{Figure, LegendAt, LegendEntry, Sample};
 use super::marks::{Rect, draw_marker, fill_rectangle};
-use super::palette::{GREY, INK};
+use super::palette::{GREY, INK, SOLID};
 
 const LABEL: Type = Type::new(12.0, INK);
+/// Entries that are not drawn in the panels.
+const ABSENT: Type = Type::new(12.0, GREY);
 const DETAIL: Type = Type::new(10.5, GREY);
 const SAMPLE: f64 = 30.0;
 const INDENT: f64 = SAMPLE + 8.0;
@@ -102,8 +104,9 @@ pub(super) fn draw(
     let (left, room) = (place.left, place.right - place.left - INDENT);
     for entry in &figure.legend {
         sample(canvas, (left, y - 4.0), SAMPLE, entry.sample)?;
-        let label = shorten(&entry.label, LABEL, room);
-        canvas.text((left + INDENT, y), &label, LABEL, Align::Left)?;
+        let kind = if entry.sample == Sample::Absent { ABSENT } else { LABEL };
+        let label = shorten(&entry.label, kind, room);
+        canvas.text((left + INDENT, y), &label, kind, Align::Left)?;
         if !layout.compact {
             for (i, detail) in (1..).zip(entry.detail.iter().filter(|d| !d.is_empty())) {
                 let at = (left + INDENT, y + 1.0 + 14.0 * f64::from(i));
@@ -134,9 +137,11 @@ fn sample(
             fill_rectangle(canvas, (x, y - 6.0), (right, y + 6.0), fill)
         }
         Sample::Dot(marker, color) => draw_marker(canvas, (x + wide / 2.0, y), marker, color),
-        Sample::Absent => {
-            let middle = x + wide / 2.0;
-            canvas.text((middle, y + 4.0), "—", Type::new(12.0, GREY), Align::Middle)
+        Sample::Outline => {
+            let (a, b) = ((x + 1.0, y - 6.0), (x + 13.0, y + 6.0));
+            let corners = [a, (b.0, a.1), b, (a.0, b.1), a, (b.0, a.1)];
+            canvas.line(&corners, INK, 2.5, SOLID, 1.0)
         }
+        Sample::Absent => Ok(()),
     }
 }

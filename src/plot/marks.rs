@@ -1,7 +1,7 @@
 //! Drawing the marks of a panel into its frame.
 
 use super::PlotError;
-use super::canvas::{Align, Canvas, Type, width};
+use super::canvas::{Align, Canvas, Type, shorten, width};
 use super::figure::{Axis, Fill, Ink, Mark};
 use super::palette::{ASH, Color, FRAME, INK, Marker, SOLID, WHITE};
 use std::f64::consts::TAU;
@@ -60,21 +60,16 @@ impl Frame<'_, '_> {
         for mark in marks {
             self.shape(mark)?;
         }
-        let mut taken = Vec::new();
+        let mut taken = self.ink(marks);
         for mark in marks {
             match mark {
                 Mark::Horizontal { y, label, .. } => {
-                    let at = (self.rect.left + 6.0, self.py(*y) - 5.0);
-                    self.label(at, Align::Left, label, &mut taken)?;
+                    let places = self.beside_line(*y, label);
+                    self.label(&places, label, &mut taken)?;
                 }
                 Mark::Corner { x, y, label } => {
-                    let fits = self.px(*x) - 6.0 - width(label, LABEL) > self.rect.left;
-                    let (x, align) = if fits {
-                        (self.px(*x) - 6.0, Align::Right)
-                    } else {
-                        (self.rect.left + 6.0, Align::Left)
-                    };
-                    self.label((x, self.py(*y) - 5.0), align, label, &mut taken)?;
+                    let places = self.beside_corner(*x, *y, label);
+                    self.label(&places, label, &mut taken)?;
                 }
                 _ => {}
             }
@@ -82,28 +77,100 @@ impl Frame<'_, '_> {
         self.labels_above(marks)
     }
 
-    /// A label at a point, moved up or, at the top of the panel, down until it is free.
+    /// Where curves and vertical lines run, so that labels can keep off them.
+    fn ink(&self, marks: &[Mark]) -> Vec<Rect> {
+        let dot =
+            |x: f64, y: f64| Rect { left: x - 2.0, right: x + 2.0, top: y - 2.0, bottom: y + 2.0 };
+        let mut taken = Vec::new();
+        for mark in marks {
+            match mark {
+                Mark::Vertical { x, .. } => {
+                    let x = self.px(*x);
+                    taken.push(Rect { left: x - 3.0, right: x + 3.0, ..self.rect });
+                }
+                Mark::Horizontal { y, .. } => {
+                    let y = self.py(*y);
+                    taken.push(Rect { top: y - 1.0, bottom: y + 1.0, ..self.rect });
+                }
+                Mark::Corner { x, y, .. } => {
+                    let (x, y) = (self.px(*x), self.py(*y));
+                    taken.push(Rect { right: x, top: y - 1.0, bottom: y + 1.0, ..self.rect });
+                    taken.push(Rect { left: x - 1.0, right: x + 1.0, bottom: y, ..self.rect });
+                }
+                Mark::Line { points, .. } => {
+                    for pair in self.place(points).windows(2) {
+                        let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+                        let steps = (dx.hypot(dy) / 5.0).ceil().clamp(1.0, 400.0);
+                        let mut step = 0.0;
+                        while step <= steps {
+                            let along = step / steps;
+                            taken.push(dot(pair[0].0 + dx * along, pair[0].1 + dy * along));
+                            step += 1.0;
+                        }
+                    }
+                }
+                Mark::Dots { points, .. } => {
+                    taken.extend(self.place(points).into_iter().map(|(x, y)| dot(x, y)));
+                }
+                _ => {}
+            }
+        }
+        taken
+    }
+
+    /// Places for a label on a horizontal line, best first: just above it from the right, then
+    /// just below, then further off.
+    fn beside_line(&self, y: f64, label: &str) -> Vec<(f64, f64)> {
+        let (first, y) = (self.rect.left + 6.0, self.py(y) - 5.0);
+        let last = (self.rect.right - 6.0 - width(label, LABEL)).max(first);
+        let along = || (0..60).map(|i| last - 18.0 * f64::from(i)).take_while(|x| *x >= first);
+        let shifts = [0.0, 18.0, -14.0, 32.0, -28.0, 46.0, -42.0];
+        shifts.iter().flat_map(|dy| along().map(move |x| (x, y + dy))).collect()
+    }
+
+    /// Places for a label of a corner, best first: on its line, under it, beside its edge.
+    fn beside_corner(&self, x: f64, y: f64, label: &str) -> Vec<(f64, f64)> {
+        let (first, edge, y) = (self.rect.left + 6.0, self.px(x), self.py(y) - 5.0);
+        let last = edge - 6.0 - width(label, LABEL);
+        let along = || (0..60).map(|i| first + 18.0 * f64::from(i)).take_while(|x| *x <= last);
+        let on_line = [0.0, 18.0].into_iter().flat_map(|dy| along().map(move |x| (x, y + dy)));
+        let beside = (0..40).map(|i| (edge + 6.0, y - 14.0 * f64::from(i)));
+        let off = [-14.0, 32.0, -28.0].into_iter();
+        let off = off.flat_map(|dy| along().map(move |x| (x, y + dy)));
+        on_line.chain(beside).chain(off).collect()
+    }
+
+    /// Puts a label at the first of the places where it covers nothing.
     fn label(
         &self,
-        (x, y): (f64, f64),
-        align: Align,
+        places: &[(f64, f64)],
         text: &str,
         taken: &mut Vec<Rect>,
     ) -> Result<(), PlotError> {
-        let wide = width(text, LABEL);
-        let left = if align == Align::Left { x } else { x - wide };
-        let at = |y: f64| Rect { left, top: y - 10.0, right: left + wide, bottom: y + 3.0 };
-        let free = |y: f64| {
-            let rect = at(y);
-            rect.top >= self.rect.top
-                && rect.bottom <= self.rect.bottom
-                && !taken.iter().any(|t| t.overlaps(&rect))
+        let text = shorten(text, LABEL, self.rect.right - self.rect.left - 12.0);
+        let wide = width(&text, LABEL);
+        let at = |(x, y): (f64, f64)| Rect {
+            left: x - 2.0,
+            top: y - 10.0,
+            right: x + wide + 2.0,
+            bottom: y + 3.0,
         };
-        let shifts = (0..12).map(|i| -14.0 * f64::from(i));
-        let below = (0..12).map(|i| 18.0 + 14.0 * f64::from(i));
-        let y = shifts.chain(below).map(|dy| y + dy).find(|y| free(*y)).unwrap_or(y);
-        taken.push(at(y));
-        self.canvas.text_on_ground((x, y), text, LABEL, align)
+        let inside = |rect: &Rect| {
+            rect.left >= self.rect.left
+                && rect.right <= self.rect.right
+                && rect.top >= self.rect.top
+                && rect.bottom <= self.rect.bottom
+        };
+        let free = |place: &&(f64, f64)| {
+            let rect = at(**place);
+            inside(&rect) && !taken.iter().any(|t| t.overlaps(&rect))
+        };
+        let within = |place: &&(f64, f64)| inside(&at(**place));
+        let corner = (self.rect.left + 6.0, self.rect.top + 12.0);
+        let place = places.iter().find(free).or_else(|| places.iter().find(within));
+        let place = *place.unwrap_or(&corner);
+        taken.push(at(place));
+        self.canvas.text_on_ground(place, &text, LABEL, Align::Left)
     }
 
     fn shape(&self, mark: &Mark) -> Result<(), PlotError> {
@@ -185,7 +252,9 @@ impl Frame<'_, '_> {
         let rect = self.cell_rect(at);
         let ink = match fill {
             Some(fill) => {
-                let gap = 0.5;
+                // White lines between cells, but not so many that they take over.
+                let small = (rect.right - rect.left).min(rect.bottom - rect.top) < 20.0;
+                let gap = if small { -0.2 } else { 0.5 };
                 let a = (rect.left + gap, rect.top + gap);
                 fill_rectangle(self.canvas, a, (rect.right - gap, rect.bottom - gap), fill)?;
                 if let Fill::Solid(color) = fill { color.text() } else { super::palette::GREY }

@@ -1,10 +1,9 @@
 //! Numbers and words as charts print them.
 
-use crate::report::decimals;
+use crate::report::{count, decimals};
 
 /// A number to three significant digits, thousands separated, without needless zeros.
-#[must_use]
-pub fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     significant(value, 3)
 }
 
@@ -12,12 +11,12 @@ pub fn short(value: f64) -> String {
 /// whole numbers below a million keep all their digits.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 12")]
-pub fn significant(value: f64, digits: i32) -> String {
+pub(super) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value.is_finite() { "0".to_owned() } else { "–".to_owned() };
     }
     let magnitude = value.abs().log10().floor();
-    if magnitude >= 12.0 || magnitude < -9.0 {
+    if !(-9.0..12.0).contains(&magnitude) {
         return format!("{value:.1e}");
     }
     let places = (f64::from(digits) - 1.0 - magnitude).clamp(0.0, 12.0) as usize;
@@ -25,8 +24,7 @@ pub fn significant(value: f64, digits: i32) -> String {
 }
 
 /// Drops zeros after the last digit that says something.
-#[must_use]
-pub fn trim(text: &str) -> String {
+pub(super) fn trim(text: &str) -> String {
     if !text.contains('.') {
         return text.to_owned();
     }
@@ -34,15 +32,27 @@ pub fn trim(text: &str) -> String {
 }
 
 /// A time in the unit that suits it: `850 µs`, `38.6 ms`, `2.5 s`.
-#[must_use]
-pub fn time(ms: f64) -> String {
-    let (factor, unit) = if ms == 0.0 || !ms.is_finite() {
+pub(super) fn time(ms: f64) -> String {
+    time_below(ms, 9_999.5)
+}
+
+/// A time in seconds from a whole second on, as ticks have it: `100 ms`, `1 s`.
+pub(super) fn time_tick(ms: f64) -> String {
+    time_below(ms, 999.5)
+}
+
+/// A time in milliseconds at the most up to `most_ms`.
+fn time_below(ms: f64, most_ms: f64) -> String {
+    if !ms.is_finite() {
+        return "–".to_owned();
+    }
+    let (factor, unit) = if ms == 0.0 {
         (1.0, "ms")
     } else if ms.abs() < 0.9995e-3 {
         (1e6, "ns")
     } else if ms.abs() < 0.9995 {
         (1e3, "µs")
-    } else if ms.abs() < 9_999.5 {
+    } else if ms.abs() < most_ms {
         (1.0, "ms")
     } else {
         (1e-3, "s")
@@ -51,8 +61,7 @@ pub fn time(ms: f64) -> String {
 }
 
 /// A time with the half-width of its interval in the same unit: `38.56 ± 0.12 ms`.
-#[must_use]
-pub fn time_within(ms: f64, half_width_ms: Option<f64>) -> String {
+pub(super) fn time_within(ms: f64, half_width_ms: Option<f64>) -> String {
     let half = half_width_ms.filter(|h| h.is_finite() && *h > 0.0);
     let Some(half) = half else { return time(ms) };
     let (factor, unit) = match ms.abs() {
@@ -60,44 +69,43 @@ pub fn time_within(ms: f64, half_width_ms: Option<f64>) -> String {
         v if v < 9_999.5 => (1.0, "ms"),
         _ => (1e-3, "s"),
     };
-    let places = places_of(half * factor);
+    let places = places(ms * factor, half * factor);
     format!("{} ± {} {unit}", decimals(ms * factor, places), decimals(half * factor, places))
 }
 
-/// Decimals that show about two digits of a half-width.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 3")]
-fn places_of(half: f64) -> usize {
-    (1.0 - half.log10().floor()).clamp(0.0, 3.0) as usize
+/// Decimals that show two digits of a half-width, or one where two would be more than four
+/// digits of the value.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 6")]
+fn places(value: f64, half: f64) -> usize {
+    let half = -half.log10().floor();
+    let value = 3.0 - value.abs().max(1e-9).log10().floor();
+    (half + 1.0).min(value).max(half).clamp(0.0, 6.0) as usize
 }
 
 /// A share in per cent, with the digits that tell it from 0 and 100.
-#[must_use]
-pub fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value > 0.0 && value < 0.5 {
         return "< 1 %".to_owned();
     }
-    if value < 100.0 && value >= 99.5 {
+    if (99.5..100.0).contains(&value) {
         return "> 99 %".to_owned();
     }
     format!("{value:.0} %")
 }
 
 /// The usual name of a quantile: 0.999 is `p99.9`.
-#[must_use]
-pub fn quantile(q: f64) -> String {
+pub(super) fn quantile(q: f64) -> String {
     format!("p{}", trim(&format!("{:.4}", q * 100.0)))
 }
 
 /// `1 policy`, `2 policies` and the like.
-#[must_use]
-pub fn plural(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+pub(super) fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(n as u64), if n == 1 { one } else { many })
 }
 
 /// Text without characters that XML cannot hold or that would break a line.
-#[must_use]
-pub fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     let allowed = |c: char| {
         !c.is_control() && !matches!(c, '\u{FFFE}' | '\u{FFFF}' | '\u{2028}' | '\u{2029}')
     };
@@ -120,6 +128,7 @@ mod tests {
         assert_eq!(time(3_600_000.0), "3,600 s");
         assert_eq!(time_within(38.5619, Some(0.12)), "38.56 ± 0.12 ms");
         assert_eq!(time_within(194.6, Some(26.0)), "195 ± 26 ms");
+        assert_eq!(time_within(20.0, Some(0.08)), "20.00 ± 0.08 ms");
         assert_eq!(time_within(8.5, None), "8.5 ms");
         assert_eq!(
             [0.0, 0.001, 0.5, 0.999, 1.0].map(percent).join(" "),

@@ -5,21 +5,21 @@
 pub struct Color(pub u8, pub u8, pub u8);
 
 /// Text and objectives.
-pub const INK: Color = Color(0x22, 0x22, 0x22);
+pub(super) const INK: Color = Color(0x22, 0x22, 0x22);
 /// Secondary text.
-pub const GREY: Color = Color(0x5F, 0x5F, 0x5F);
+pub(super) const GREY: Color = Color(0x5F, 0x5F, 0x5F);
 /// Axes and frames.
-pub const FRAME: Color = Color(0x9A, 0x9A, 0x9A);
+pub(super) const FRAME: Color = Color(0x9A, 0x9A, 0x9A);
 /// Grid lines.
-pub const GRID: Color = Color(0xE4, 0xE4, 0xE4);
+pub(super) const GRID: Color = Color(0xE4, 0xE4, 0xE4);
 /// Ground of hatched cells.
-pub const ASH: Color = Color(0xEC, 0xEC, 0xEC);
+pub(super) const ASH: Color = Color(0xEC, 0xEC, 0xEC);
 /// Background.
-pub const WHITE: Color = Color(0xFF, 0xFF, 0xFF);
+pub(super) const WHITE: Color = Color(0xFF, 0xFF, 0xFF);
 
 /// Okabe and Ito, "Color Universal Design" (2008), most readable on white first. Their yellow is
 /// left out: lines in it vanish on white.
-pub const SERIES: [Color; 7] = [
+pub(super) const SERIES: [Color; 7] = [
     Color(0x00, 0x72, 0xB2),
     Color(0xD5, 0x5E, 0x00),
     Color(0x00, 0x9E, 0x73),
@@ -48,11 +48,13 @@ const VIRIDIS: [Color; 10] = [
 pub struct Dash(pub &'static [f64]);
 
 /// An unbroken line.
-pub const SOLID: Dash = Dash(&[]);
+pub(super) const SOLID: Dash = Dash(&[]);
 /// Short dashes, for medians and reference lines.
-pub const SHORT: Dash = Dash(&[4.0, 3.0]);
+pub(super) const SHORT: Dash = Dash(&[4.0, 3.0]);
+/// Long dashes, for ceilings.
+pub(super) const LONG: Dash = Dash(&[9.0, 4.0]);
 /// Dots, for capacities.
-pub const DOTTED: Dash = Dash(&[1.5, 3.0]);
+pub(super) const DOTTED: Dash = Dash(&[1.5, 3.0]);
 
 const DASHES: [Dash; 7] = [
     SOLID,
@@ -97,8 +99,7 @@ const MARKERS: [Marker; 7] = [
 
 /// How series number `index` looks: after seven, colours come again with other markers and
 /// dashes, so that the first 49 differ.
-#[must_use]
-pub fn series(index: usize) -> (Color, Dash, Marker) {
+pub(super) fn series(index: usize) -> (Color, Dash, Marker) {
     let turn = index / SERIES.len();
     let shifted = (index + 3 * turn) % MARKERS.len();
     (SERIES[index % SERIES.len()], DASHES[shifted], MARKERS[shifted])
@@ -106,9 +107,8 @@ pub fn series(index: usize) -> (Color, Dash, Marker) {
 
 /// The colour of a share from 0 (lightest) to 1 (darkest): viridis from its light end, so that
 /// more is darker.
-#[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-pub fn sequential(share: f64) -> Color {
+pub(super) fn sequential(share: f64) -> Color {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let at = (1.0 - share) * 9.0;
     let below = at.floor().min(8.0);
@@ -120,8 +120,7 @@ pub fn sequential(share: f64) -> Color {
 
 impl Color {
     /// Black or white, whichever is easier to read on this colour (WCAG relative luminance).
-    #[must_use]
-    pub fn text(self) -> Self {
+    pub(super) fn text(self) -> Self {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;
             if c <= 0.03928 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }

@@ -28,6 +28,11 @@ impl Policies {
     }
 }
 
+/// A label as people see it.
+pub(super) fn shown(label: &str) -> String {
+    if label.trim().is_empty() { "(no label)".to_owned() } else { label.to_owned() }
+}
+
 /// The one cell of every policy, or why there is not one.
 pub(super) fn one_cell_each(outcome: &Outcome) -> Result<Vec<&Cell>, String> {
     if outcome.cells.is_empty() {

@@ -65,11 +65,14 @@ fn panels(canvas: &Canvas<'_>, figure: &Figure, body: Rect) -> Result<(), PlotEr
     let wide = (body.right - body.left - gap_x * (columns - 1) as f64) / columns as f64;
     let high = (body.bottom - body.top - gap_y * (rows - 1) as f64) / rows as f64;
     let gutter = figure.panels.iter().map(|p| gutter(p, high)).fold(0.0, f64::max);
+    // All notes stand beside the titles, or all below them, so that the panels line up.
+    let beside = |p: &Panel| width(&p.title, PANEL_TITLE) + 10.0 + width(&p.note, NOTE) <= wide;
+    let below = !figure.panels.iter().all(beside);
     for (i, panel) in figure.panels.iter().enumerate() {
         let left = body.left + (i % columns) as f64 * (wide + gap_x);
         let top = body.top + (i / columns) as f64 * (high + gap_y);
         let rect = Rect { left, top, right: left + wide, bottom: top + high };
-        draw_panel(canvas, panel, rect, gutter)?;
+        draw_panel(canvas, panel, rect, gutter, below)?;
     }
     Ok(())
 }
@@ -88,23 +91,29 @@ fn gutter(panel: &Panel, high: f64) -> f64 {
     labels.iter().map(|t| wide(&t.label)).fold(16.0, f64::max).min(150.0) + 9.0
 }
 
+/// Draws a panel; `gutter` is the room for labels of the vertical axis, and `below` tells whether
+/// notes stand under titles.
 fn draw_panel(
     canvas: &Canvas<'_>,
     panel: &Panel,
     place: Rect,
     gutter: f64,
+    below: bool,
 ) -> Result<(), PlotError> {
     let mut top = place.top;
     let room = place.right - place.left;
     if !panel.title.is_empty() {
         let text = shorten(&panel.title, PANEL_TITLE, room);
         canvas.text((place.left, top + 13.0), &text, PANEL_TITLE, Align::Left)?;
-        top += 19.0;
-    }
-    if !panel.note.is_empty() {
-        let text = shorten(&panel.note, NOTE, room);
-        canvas.text((place.left, top + 10.0), &text, NOTE, Align::Left)?;
-        top += 16.0;
+        top += 20.0;
+        let note = shorten(&panel.note, NOTE, room);
+        if below {
+            canvas.text((place.left, top + 8.0), &note, NOTE, Align::Left)?;
+            top += 15.0;
+        } else {
+            let x = place.left + width(&text, PANEL_TITLE) + 10.0;
+            canvas.text((x, top - 7.0), &note, NOTE, Align::Left)?;
+        }
     }
     if let Some(message) = &panel.message {
         return say(canvas, message, Rect { top: top + 4.0, ..place });
@@ -124,8 +133,8 @@ fn draw_panel(
     let up = y_ticks(&panel.y, rect.bottom - rect.top);
     let frame = Frame { canvas, x: &panel.x, y: &panel.y, rect };
     grid(&frame, &across, &up)?;
-    frame.draw(&panel.marks)?;
     axes(&frame, &across, &up, (place.left, top + 12.0))?;
+    frame.draw(&panel.marks)?;
     if let Some(bar) = &panel.color_bar {
         color_bar(canvas, bar, rect, top + 12.0, place.right)?;
     }

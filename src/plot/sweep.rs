@@ -7,7 +7,7 @@ use super::grid::{SweepAxis, axes_of, table};
 use super::heatmap::Metric;
 use super::palette::{INK, SHORT, SOLID};
 use super::policies::{
-    Policies, Standing, details, footer, intervals, joined, objective, objectives, offered,
+    Policies, Standing, details, footer, intervals, joined, objective, objectives, offered, shown,
     standing, titled,
 };
 use crate::outcome::{Cell, Outcome, Slo};
@@ -71,7 +71,12 @@ fn across(axis: &SweepAxis<'_>, label: &str) -> (Axis, Vec<f64>) {
         "%" => Unit::Percent,
         _ => Unit::None,
     };
-    let fitted = Axis::fit(axis.name(label), unit, scale, axis.numbers.iter().copied());
+    let mut fitted = Axis::fit(axis.name(label), unit, scale, axis.numbers.iter().copied());
+    // From zero only where zero is near.
+    if scale == Scale::Linear && lo < hi && lo > 0.3 * hi {
+        let pad = 0.04 * (hi - lo);
+        (fitted.lo, fitted.hi) = (lo - pad, hi + pad);
+    }
     (fitted, axis.numbers.clone())
 }
 
@@ -158,14 +163,14 @@ fn legend(
             detail.push(format!("overloaded at {over} of {n}"));
         }
         let sample = if over < n { Sample::Line(ink, Some(marker)) } else { Sample::Absent };
-        entries.push(LegendEntry { sample, label: along.label.to_owned(), detail });
+        entries.push(LegendEntry { sample, label: shown(along.label), detail });
     }
     for cell in fixed {
         let ink = Ink { color: policies.look(&cell.policy.label).0, width: 1.6, dash: SHORT };
         let sample = if cell.stable { Sample::Line(ink, None) } else { Sample::Absent };
         entries.push(LegendEntry {
             sample,
-            label: cell.policy.label.clone(),
+            label: shown(&cell.policy.label),
             detail: details(cell),
         });
     }

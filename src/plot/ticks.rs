@@ -1,33 +1,32 @@
 //! Ticks of an axis: as many as are useful, never so many that labels touch.
 
 use super::figure::{Axis, Scale, Unit};
-use super::number::{significant, time, trim};
+use super::number::{significant, time_tick, trim};
 use crate::report::decimals;
 
 /// A labelled place on an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tick {
+pub(super) struct Tick {
     /// Where it is, in the unit of the axis.
-    pub value: f64,
+    pub(super) value: f64,
     /// What is printed.
-    pub label: String,
+    pub(super) label: String,
 }
 
 /// What an axis prints.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ticks {
+pub(super) struct Ticks {
     /// Title with the unit.
-    pub caption: String,
+    pub(super) caption: String,
     /// Labelled ticks, increasing.
-    pub major: Vec<Tick>,
+    pub(super) major: Vec<Tick>,
 }
 
 /// Room between two labels, in logical pixels.
 const GAP: f64 = 8.0;
 
 /// Ticks for an axis of `length` logical pixels; `extent` tells how long a label is along it.
-#[must_use]
-pub fn ticks(axis: &Axis, length: f64, extent: &dyn Fn(&str) -> f64) -> Ticks {
+pub(super) fn ticks(axis: &Axis, length: f64, extent: &dyn Fn(&str) -> f64) -> Ticks {
     let display = Display::of(axis);
     let caption = match display.unit {
         "" => axis.title.clone(),
@@ -73,7 +72,7 @@ impl Display {
     /// A tick at a displayed number.
     fn tick(&self, shown: f64) -> Tick {
         let value = shown / self.factor;
-        let label = if self.each { time(value) } else { significant(shown, 6) };
+        let label = if self.each { time_tick(value) } else { significant(shown, 6) };
         Tick { value, label }
     }
 }
@@ -98,7 +97,7 @@ fn linear(
     fits: &dyn Fn(&[Tick]) -> bool,
 ) -> Vec<Tick> {
     let (lo, hi) = (axis.lo * display.factor, axis.hi * display.factor);
-    let mut wanted = (length / 45.0).clamp(2.0, 9.0);
+    let mut wanted = (length / 26.0).clamp(2.0, 9.0);
     while wanted >= 1.0 {
         let step = nice((hi - lo) / wanted);
         if !step.is_finite() || step <= 0.0 {
@@ -156,6 +155,13 @@ fn log(axis: &Axis, display: &Display, length: f64, fits: &dyn Fn(&[Tick]) -> bo
     if good(&fine, 4) {
         return fine;
     }
+    // Over a short range even steps read best, although their distances shrink.
+    if hi < 4.0 * lo {
+        let even = linear(axis, display, length, fits);
+        if good(&even, 3) {
+            return even;
+        }
+    }
     let finer = at(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 1);
     if hi < 20.0 * lo && good(&finer, 4) {
         return finer;
@@ -165,6 +171,9 @@ fn log(axis: &Axis, display: &Display, length: f64, fits: &dyn Fn(&[Tick]) -> bo
         if good(&even, 2) {
             return even;
         }
+    }
+    if good(&fine, 3) {
+        return fine;
     }
     [(&[1.0, 3.0][..], 1), (&[1.0], 1), (&[1.0], 2), (&[1.0], 3), (&[1.0], 6), (&[1.0], 12)]
         .into_iter()

@@ -56,6 +56,20 @@ pub trait Recorder {
     /// may share one batch, `first` marks the first of them).
     fn completed(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8], first: bool);
 
+    /// The same where only the first `n` are members, and what lies behind them may be read:
+    /// a recorder that works in blocks of fixed size is faster for it.
+    #[inline(always)]
+    fn completed_ahead(
+        &mut self,
+        batch: &BatchRow,
+        arrivals: &[u64],
+        tags: &[u8],
+        n: usize,
+        first: bool,
+    ) {
+        self.completed(batch, &arrivals[..n], &tags[..n], first);
+    }
+
     /// A request left without an answer.
     #[inline(always)]
     fn gone(&mut self, _arrival_ns: u64, _tag: u8, _at_ns: u64, _why: Gone) {}

@@ -7,6 +7,10 @@ use crate::policy::Reason;
 pub trait LatencyStore: Default + Clone {
     /// Keeps one latency in nanoseconds.
     fn add(&mut self, latency_ns: u64);
+    /// Keeps many.
+    fn add_all(&mut self, latencies_ns: &[u64]) {
+        latencies_ns.iter().for_each(|&latency| self.add(latency));
+    }
     /// Adds everything another store has kept.
     fn merge(&mut self, other: &Self);
     /// How many were kept.
@@ -23,6 +27,10 @@ impl<const BITS: u32> LatencyStore for Histogram<BITS> {
     #[inline(always)]
     fn add(&mut self, latency_ns: u64) {
         Self::add(self, latency_ns);
+    }
+    #[inline(always)]
+    fn add_all(&mut self, latencies_ns: &[u64]) {
+        Self::add_all(self, latencies_ns);
     }
     fn merge(&mut self, other: &Self) {
         Self::merge(self, other);
@@ -42,6 +50,9 @@ pub struct ExactLatencies(Vec<u64>);
 impl LatencyStore for ExactLatencies {
     fn add(&mut self, latency_ns: u64) {
         self.0.push(latency_ns);
+    }
+    fn add_all(&mut self, latencies_ns: &[u64]) {
+        self.0.extend_from_slice(latencies_ns);
     }
     fn merge(&mut self, other: &Self) {
         self.0.extend_from_slice(&other.0);
@@ -131,7 +142,43 @@ pub struct ClassSummary<L> {
     pub latency_max_ns: u64,
 }
 
-/// Measurements of one replication, or of several merged.
+/// Requests counted at once.
+const HELD: usize = 256;
+/// Requests put by at once.
+const WIDE: usize = 8;
+
+/// Completed requests that are not counted yet. They are put by eight wide, whatever their
+/// number, and the next ones overwrite the surplus: a loop as long as the batch would be one more
+/// branch that no processor foresees.
+#[derive(Clone, Debug)]
+struct Held {
+    latency_ns: [u64; HELD + WIDE],
+    wait_ns: [u64; HELD + WIDE],
+    len: usize,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self { latency_ns: [0; HELD + WIDE], wait_ns: [0; HELD + WIDE], len: 0 }
+    }
+}
+
+impl Held {
+    /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
+    #[inline(always)]
+    fn put(&mut self, arrivals: &[u64; WIDE], n: usize, start_ns: u64, answered_ns: u64) {
+        let room = self.len..self.len + WIDE;
+        let latencies = self.latency_ns[room.clone()].iter_mut();
+        let waits = self.wait_ns[room].iter_mut();
+        for ((arrival, latency), wait) in arrivals.iter().zip(latencies).zip(waits) {
+            *latency = answered_ns.wrapping_sub(*arrival);
+            *wait = start_ns.wrapping_sub(*arrival);
+        }
+        self.len += n.min(WIDE);
+    }
+}
+
+/// Measurements of one replication, or of several merged. Complete once the run has ended.
 #[derive(Clone, Debug, Default)]
 pub struct Summary<L> {
     plan: Plan,
@@ -145,10 +192,8 @@ pub struct Summary<L> {
     pub latency_sum_ns: u128,
     /// Largest of them, ns.
     pub latency_max_ns: u64,
-    /// Start minus arrival; zero waits are counted in `no_wait` instead.
+    /// Start minus arrival, ns.
     pub wait: Histogram<7>,
-    /// Measured requests that started at their arrival.
-    pub no_wait: u64,
     /// Sum of waits, ns.
     pub wait_sum_ns: u128,
     /// Largest wait, ns.
@@ -173,6 +218,7 @@ pub struct Summary<L> {
     pub classes: Vec<ClassSummary<L>>,
     /// `u64::MAX` until the last arrival has come.
     last_arrival_ns: u64,
+    held: Held,
 }
 
 impl<L: LatencyStore> Summary<L> {
@@ -206,34 +252,53 @@ impl<L: LatencyStore> Summary<L> {
         }
     }
 
-    /// Counts members that all belong to the measured part.
+    /// Counts the first `n` of these arrivals; all belong to the measured part.
     #[inline(always)]
-    fn members(&mut self, batch: &BatchRow, arrivals: &[u64]) {
-        let (start, done) = (batch.start_ns, batch.start_ns + batch.took_ns);
-        let answered = done + self.plan.client_ns;
-        let n = arrivals.len() as u64;
-        let mut oldest = u64::MAX;
-        let mut arrival_sum = 0u128;
-        for &arrival in arrivals {
-            self.latency.add(answered - arrival);
-            oldest = oldest.min(arrival);
-            arrival_sum += u128::from(arrival);
-            let wait = start - arrival;
-            if wait == 0 {
-                self.no_wait += 1;
-            } else {
-                self.wait.add(wait);
+    fn members(&mut self, batch: &BatchRow, arrivals: &[u64], n: usize) {
+        let start_ns = batch.start_ns;
+        let answered_ns = start_ns + batch.took_ns + self.plan.client_ns;
+        if let Some(oldest) = arrivals.first() {
+            self.latency_max_ns = self.latency_max_ns.max(answered_ns - oldest);
+            self.wait_max_ns = self.wait_max_ns.max(start_ns - oldest);
+        }
+        self.counts.completed += n as u64;
+        let (chunks, rest) = arrivals.as_chunks::<WIDE>();
+        let mut left = n;
+        for chunk in chunks {
+            self.put(chunk, left, start_ns, answered_ns);
+            left = left.saturating_sub(WIDE);
+            if left == 0 {
+                return;
             }
         }
-        self.latency_sum_ns += u128::from(answered) * u128::from(n) - arrival_sum;
-        self.wait_sum_ns += u128::from(start) * u128::from(n) - arrival_sum;
-        self.latency_max_ns = self.latency_max_ns.max(answered - oldest);
-        self.wait_max_ns = self.wait_max_ns.max(start - oldest);
-        for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
-            let earliest = answered.saturating_sub(*limit);
-            *within += arrivals.iter().map(|&a| u64::from(a >= earliest)).sum::<u64>();
+        let mut last = [0; WIDE];
+        last[..rest.len()].copy_from_slice(rest);
+        self.put(&last, left, start_ns, answered_ns);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, arrivals: &[u64; WIDE], n: usize, start_ns: u64, answered_ns: u64) {
+        self.held.put(arrivals, n, start_ns, answered_ns);
+        if self.held.len >= HELD {
+            self.count();
         }
-        self.counts.completed += n;
+    }
+
+    /// Counts a full block of what is held, or all of it when there is less.
+    #[inline(never)]
+    fn count(&mut self) {
+        let n = self.held.len.min(HELD);
+        let (latencies, waits) = (&self.held.latency_ns[..n], &self.held.wait_ns[..n]);
+        self.latency_sum_ns += sum(latencies);
+        self.wait_sum_ns += sum(waits);
+        self.latency.add_all(latencies);
+        self.wait.add_all(waits);
+        for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
+            *within += latencies.iter().map(|l| u64::from(l <= limit)).sum::<u64>();
+        }
+        self.held.latency_ns.copy_within(HELD.., 0);
+        self.held.wait_ns.copy_within(HELD.., 0);
+        self.held.len -= n;
     }
 
     fn class_members(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8]) {
@@ -259,7 +324,6 @@ impl<L: LatencyStore> Summary<L> {
         self.latency_sum_ns += other.latency_sum_ns;
         self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
         self.wait.merge(&other.wait);
-        self.no_wait += other.no_wait;
         self.wait_sum_ns += other.wait_sum_ns;
         self.wait_max_ns = self.wait_max_ns.max(other.wait_max_ns);
         add_each(&mut self.within, &other.within, |a, b| *a += b);
@@ -293,26 +357,38 @@ impl<L: LatencyStore> Recorder for Summary<L> {
 
     #[inline(always)]
     fn completed(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8], first: bool) {
+        self.completed_ahead(batch, arrivals, tags, arrivals.len(), first);
+    }
+
+    #[inline(always)]
+    fn completed_ahead(
+        &mut self,
+        batch: &BatchRow,
+        arrivals: &[u64],
+        tags: &[u8],
+        n: usize,
+        first: bool,
+    ) {
         if first {
             self.batch(batch);
         }
         let from = self.plan.measure_from_ns;
         let done = batch.start_ns + batch.took_ns;
         if done >= from && done <= self.last_arrival_ns {
-            self.done_in_window += arrivals.len() as u64;
+            self.done_in_window += n as u64;
         }
         if batch.start_ns >= self.last_arrival_ns {
-            self.backlog += arrivals.len() as u64;
+            self.backlog += n as u64;
         }
-        if arrivals.iter().all(|&a| a >= from) {
-            self.members(batch, arrivals);
+        // Arrivals come in order.
+        if arrivals.first().is_none_or(|&a| a >= from) {
+            self.members(batch, arrivals, n);
         } else {
-            for arrival in arrivals.iter().filter(|&&a| a >= from) {
-                self.members(batch, std::slice::from_ref(arrival));
-            }
+            let early = arrivals[..n].partition_point(|&a| a < from);
+            self.members(batch, &arrivals[early..n], n - early);
         }
         if self.plan.classes > 0 {
-            self.class_members(batch, arrivals, tags);
+            self.class_members(batch, &arrivals[..n], &tags[..n]);
         }
     }
 
@@ -335,8 +411,20 @@ impl<L: LatencyStore> Recorder for Summary<L> {
     }
 
     fn ended(&mut self, at_ns: u64) {
+        while self.held.len > 0 {
+            self.count();
+        }
         self.whole_ns = at_ns.saturating_sub(self.plan.measure_from_ns);
     }
+}
+
+/// The sum of at most [`HELD`] times.
+#[inline(always)]
+fn sum(times_ns: &[u64]) -> u128 {
+    // 32 bits at a time, so that no sum of a block overflows.
+    let low = times_ns.iter().map(|t| t & 0xffff_ffff).sum::<u64>();
+    let high = times_ns.iter().map(|t| t >> 32).sum::<u64>();
+    (u128::from(high) << 32) + u128::from(low)
 }
 
 /// Adds `b` to `a` element by element, lengthening `a` where needed.

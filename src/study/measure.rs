@@ -104,26 +104,10 @@ pub(super) fn queue<L: LatencyStore>(measured: &Measured<L>) -> Option<Latency> 
         &sections,
         |s| s.counts.completed,
         |s| s.wait_sum_ns,
-        |s, qs| wait_quantiles(&s.wait, s.no_wait, qs),
+        |s, qs| s.wait.quantiles(qs),
         measured.pooled.wait_max_ns,
     )
     .map(|d| d.latency())
-}
-
-/// Quantiles of waits, of which `no_wait` are zero and not in the histogram.
-#[expect(clippy::cast_precision_loss, reason = "counts of requests")]
-fn wait_quantiles(wait: &Histogram<7>, no_wait: u64, qs: &[f64]) -> Option<Vec<f64>> {
-    let waited = wait.len();
-    let total = waited + no_wait;
-    if total == 0 {
-        return None;
-    }
-    let at_once = no_wait as f64 / total as f64;
-    let rest: Vec<f64> =
-        qs.iter().filter(|&&q| q > at_once).map(|q| (q - at_once) / (1.0 - at_once)).collect();
-    let values = if rest.is_empty() { Vec::new() } else { wait.quantiles(&rest)? };
-    let zeros = qs.len() - rest.len();
-    Some(std::iter::repeat_n(0.0, zeros).chain(values).collect())
 }
 
 /// Rows of the classes.

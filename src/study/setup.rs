@@ -171,7 +171,13 @@ impl<'a> Bench<'a> {
             // A resolved scenario holds only processes that can be meant.
             source.process.stream(source.trace.as_ref(), rng).ok().flatten()
         });
-        Feed::new(streams.collect(), self.limits(portion))
+        let closed = |s: &Source| matches!(s.process, Process::ClosedLoop(_));
+        let mut limits = self.limits(portion);
+        if self.scenario.arrivals.iter().any(closed) {
+            // The loops count the requests of both.
+            limits.measured = None;
+        }
+        Feed::new(streams.collect(), limits)
     }
 
     fn loops(&self, portion: &Portion) -> Option<Loops> {

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 /// A latency distribution: `base + scale · (−ln(1 − q))^shape`, in ms.
 #[derive(Clone, Copy)]
-pub struct Law(pub f64, pub f64, pub f64);
+pub(crate) struct Law(pub(crate) f64, pub(crate) f64, pub(crate) f64);
 
 impl Law {
-    pub fn at(self, q: f64) -> f64 {
+    pub(crate) fn at(self, q: f64) -> f64 {
         self.0 + self.1 * (-(1.0 - q).ln()).powf(self.2)
     }
 
-    pub fn latency(self) -> Latency {
+    pub(crate) fn latency(self) -> Latency {
         let half = |q: f64| self.at(q) * 0.004 / (1.0 - q).sqrt() / 10.0;
         Latency {
             mean: self.at(0.6),
@@ -37,7 +37,7 @@ impl Law {
     }
 }
 
-pub fn outcome() -> Outcome {
+pub(crate) fn outcome() -> Outcome {
     Outcome {
         schema: SCHEMA,
         tool: Tool { name: "batchsim".into(), version: "0.1.0".into(), commit: "unknown".into() },
@@ -59,11 +59,11 @@ pub fn outcome() -> Outcome {
     }
 }
 
-pub fn slo(quantile: f64, latency_ms: f64) -> Slo {
+pub(crate) fn slo(quantile: f64, latency_ms: f64) -> Slo {
     Slo { quantile, latency_ms, expr: format!("p({}) < {latency_ms}ms", quantile * 100.0) }
 }
 
-pub fn cell(label: &str, rate_per_s: f64, capacity: f64, law: Law) -> Cell {
+pub(crate) fn cell(label: &str, rate_per_s: f64, capacity: f64, law: Law) -> Cell {
     let stable = rate_per_s < capacity;
     Cell {
         coords: BTreeMap::new(),
@@ -96,9 +96,10 @@ pub fn cell(label: &str, rate_per_s: f64, capacity: f64, law: Law) -> Cell {
     }
 }
 
-pub fn cdf(label: &str, law: Law) -> CdfFile {
+pub(crate) fn cdf(label: &str, law: Law) -> CdfFile {
     let body = (0..50).map(|i| f64::from(i) / 100.0);
-    let tail = (0..=235).map(|i| 1.0 - 10f64.powf(-(0.301_03 + f64::from(i) * 0.02)));
+    let tail =
+        (0..=235).map(|i| 1.0 - 10f64.powf(-(std::f64::consts::LOG10_2 + f64::from(i) * 0.02)));
     let quantiles: Vec<f64> = body.chain(tail).collect();
     CdfFile {
         label: label.to_owned(),
@@ -108,12 +109,12 @@ pub fn cdf(label: &str, law: Law) -> CdfFile {
     }
 }
 
-pub fn verdict(judgement: Judgement) -> Verdict {
+pub(crate) fn verdict(judgement: Judgement) -> Verdict {
     Verdict { expr: "p(99) < 50ms".into(), judgement, evidence: String::new() }
 }
 
 /// Sizes around a mean with a cap; the largest are full, small ones left idle or by the timer.
-pub fn sizes(cap: u32, mean: f64) -> BatchSize {
+pub(crate) fn sizes(cap: u32, mean: f64) -> BatchSize {
     let mut histogram = Vec::new();
     for size in 1..=cap {
         let d = (f64::from(size) - mean) / (0.3 * mean + 0.5);
@@ -130,7 +131,7 @@ pub fn sizes(cap: u32, mean: f64) -> BatchSize {
     BatchSize { mean, histogram }
 }
 
-pub const POLICIES: [(&str, f64, Law, u32, f64); 4] = [
+pub(crate) const POLICIES: [(&str, f64, Law, u32, f64); 4] = [
     ("none", 117.6, Law(8.5, 4.0, 1.0), 1, 1.0),
     ("static", 1333.3, Law(26.0, 9.0, 0.7), 32, 32.0),
     ("greedy", 1333.3, Law(18.0, 7.2, 0.8), 32, 14.2),
@@ -138,7 +139,7 @@ pub const POLICIES: [(&str, f64, Law, u32, f64); 4] = [
 ];
 
 /// The quickstart: four policies at 900/s, and their curves.
-pub fn quickstart() -> (Outcome, Vec<CdfFile>) {
+pub(crate) fn quickstart() -> (Outcome, Vec<CdfFile>) {
     let mut result = outcome();
     let mut cdfs = Vec::new();
     for (label, capacity, law, cap, mean) in POLICIES {
@@ -160,7 +161,7 @@ pub fn quickstart() -> (Outcome, Vec<CdfFile>) {
     (result, cdfs)
 }
 
-pub fn axis(path: &str, unit: &str, numbers: &[f64]) -> AxisValues {
+pub(crate) fn axis(path: &str, unit: &str, numbers: &[f64]) -> AxisValues {
     AxisValues {
         path: path.to_owned(),
         values: numbers.iter().map(|n| format!("{n}{unit}")).collect(),
@@ -170,7 +171,7 @@ pub fn axis(path: &str, unit: &str, numbers: &[f64]) -> AxisValues {
 }
 
 /// A sweep of `dynamic` over waits and batch sizes, with overload at small batches.
-pub fn sweep(waits: &[f64], batches: &[f64]) -> Outcome {
+pub(crate) fn sweep(waits: &[f64], batches: &[f64]) -> Outcome {
     let mut result = outcome();
     result.study = "sweep".into();
     let axes = [axis("dynamic.max_wait", "ms", waits), axis("dynamic.max_batch_size", "", batches)];
