@@ -14,8 +14,7 @@
 //! * bins come from the exponent and mantissa of the latency as a float, in vectors.
 
 use batchsim::rng::SimRng;
-use rand::RngExt;
-use rand_distr::Exp1;
+use rand_distr::{Distribution, Exp1};
 
 /// Most requests in a batch.
 pub const CAP: usize = 32;
@@ -160,12 +159,18 @@ impl Draw {
     #[inline(always)]
     fn fill(&mut self, out: &mut [u64]) {
         let (mut rng, mut ns, mut part) = (self.rng.clone(), self.ns, self.part);
-        for slot in out {
-            let unit: f64 = rng.sample(Exp1);
-            part += (unit * self.scale) as i64 as u64;
-            ns += part >> 32;
-            part &= 0xffff_ffff;
-            *slot = ns;
+        let mut units = [0.0; 128];
+        for times in out.chunks_mut(128) {
+            let units = &mut units[..times.len()];
+            for unit in units.iter_mut() {
+                *unit = Exp1.sample(&mut rng);
+            }
+            for (time, unit) in times.iter_mut().zip(units) {
+                part += (*unit * self.scale) as i64 as u64;
+                ns += part >> 32;
+                part &= 0xffff_ffff;
+                *time = ns;
+            }
         }
         (self.rng, self.ns, self.part) = (rng, ns, part);
     }
