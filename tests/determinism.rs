@@ -160,9 +160,9 @@ fn shipped_scenarios_repeat() {
     for name in ["bursty", "closed-loop", "cut", "overload", "two-instances"] {
         let path = format!("{}/scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let path = Path::new(&path);
-        let sets = ["run.max_requests=100000".to_owned()];
-        let loaded =
-            load(&Input::open(path).unwrap(), &sets, &Disk::beside(path, for_scenario)).unwrap();
+        let disk = Disk::beside(path, for_scenario);
+        let mut loaded = load(&Input::open(path).unwrap(), &[], &disk).unwrap();
+        loaded.scenario.run.max_requests = Some(100_000);
         let bytes = || {
             let (outcome, cdfs, _) =
                 run(&loaded.scenario, &Options::default(), &Control::default());

@@ -1,6 +1,7 @@
 //! What the documentation states: outputs, numbers, keys and codes are compared with the program.
 //!
 //! With `BATCHSIM_BLESS=1` the outputs and the table of accuracy in README.md are written anew.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 #![cfg(feature = "cli")]
 
 use batchsim::outcome::Outcome;

@@ -7,7 +7,7 @@ use super::{Done, files, trace};
 use crate::outcome::{CdfFile, Outcome, SCHEMA, SizeCount};
 use crate::plot::{Chart, ChartKind, charts};
 use rayon::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Draws every chart that applies to an Outcome, as SVG and PNG.
 pub(super) fn draw_all(outcome: &Outcome, cdfs: &[CdfFile], folder: &Path) -> Result<(), Failure> {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &PlotArgs, _: &Common) -> Done {
     Ok(Code::Fine)
 }
 
-fn one_file(drawn: &[Chart], output: &PathBuf) -> Result<(), Failure> {
+fn one_file(drawn: &[Chart], output: &Path) -> Result<(), Failure> {
     let [chart] = drawn else {
         let names: Vec<&str> = drawn.iter().map(|c| c.name.as_str()).collect();
         return Err(Failure::usage(

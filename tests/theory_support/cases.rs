@@ -75,7 +75,7 @@ impl Picker {
 
     fn takes(&mut self, load: f64) -> bool {
         let (count, step) = if load > 0.75 {
-            (&mut self.heavy, self.step * 5)
+            (&mut self.heavy, self.step * 8)
         } else {
             (&mut self.light, self.step)
         };

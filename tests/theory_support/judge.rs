@@ -109,11 +109,14 @@ fn estimate(metric: Metric, m: &Pooled, limits: &[u64], instances: f64) -> Estim
 }
 
 /// Allowed relative standard error.
-fn allowed(metric: Metric, load: f64) -> f64 {
+fn allowed(metric: Metric, want: f64, load: f64) -> f64 {
     let tail = matches!(metric, Metric::Quantile(q) | Metric::WaitQuantile(q) if q > 0.99);
     match metric {
         // Bins of the wait are 0.8 % wide.
         Metric::WaitQuantile(_) => 0.01,
+        // One request in hundreds waits.
+        Metric::MeanWait if want < 0.1 => 0.01,
+        Metric::Waits if want < 0.05 => 0.01,
         _ if load > 0.901 || tail => 0.01,
         _ => 0.003,
     }
@@ -192,7 +195,7 @@ fn judge(case: &Case, cell: &Cell, m: &Pooled, limits: &[u64]) -> Vec<Finding> {
         let strain = if kind == Kind::Edge || want == 0.0 {
             0.0
         } else {
-            error / want.abs() / allowed(metric, case.load)
+            error / want.abs() / allowed(metric, want, case.load)
         };
         Finding {
             at: format!("{} {metric:?}: {value} ± {error} instead of {want}", case.at),
