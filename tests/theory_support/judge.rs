@@ -64,15 +64,9 @@ fn value(metric: Metric, s: &Part, limits: &[u64], instances: f64) -> f64 {
         Metric::Mean => s.latency_sum_ns as f64 / n / 1e6,
         Metric::Quantile(q) => s.latency.quantiles(&[q]).unwrap()[0] / 1e6,
         Metric::MeanWait => s.wait_sum_ns as f64 / n / 1e6,
-        Metric::WaitQuantile(q) => {
-            let none = s.no_wait as f64 / n;
-            if q <= none {
-                return 0.0;
-            }
-            s.wait.quantiles(&[(q - none) / (1.0 - none)]).unwrap()[0] / 1e6
-        }
-        Metric::Waits => 1.0 - s.no_wait as f64 / n,
-        Metric::NoWait => s.no_wait as f64 / n,
+        Metric::WaitQuantile(q) => s.wait.quantiles(&[q]).unwrap()[0] / 1e6,
+        Metric::Waits => 1.0 - s.wait.count_to(0) as f64 / n,
+        Metric::NoWait => s.wait.count_to(0) as f64 / n,
         Metric::Within(ns) => within(ns),
         Metric::Below(ns) => within(ns - 1),
         Metric::MeanBatch => {
