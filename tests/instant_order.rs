@@ -15,7 +15,7 @@ use batchsim::policy::{Anchor, Batcher, Event, Interest, Policy, Promises, Reaso
 use batchsim::record::{Gone, Ledger};
 use batchsim::rng::{Purpose, substream};
 use batchsim::scenario::{End, Scenario, Source};
-use batchsim::study::{Engine, Portion};
+use batchsim::study::{Bench, Engine, Portion};
 use batchsim::time::Nanos;
 use journal::Journal;
 use std::sync::Arc;
@@ -151,12 +151,14 @@ fn the_instance_idle_longest_runs_first() {
     let mut world = scenario(vec![recorded(&[0, 0, 0, 30, 31, 32])], none());
     world.servers[0].instances = 3;
     world.servers[0].cost = affine(1.0, 0.0);
-    let mut journal = Journal::default();
-    let portion = Portion { replication: 0, measured: None, measure_from: Nanos::ZERO };
-    bench(&world).run(portion, &mut journal);
-    let slots: Vec<u32> = journal.batches.iter().map(|b| b.row.slot).collect();
-    // The lowest number among equals.
-    assert_eq!(slots, [0, 1, 2, 0, 1, 2]);
+    for engine in [Engine::Auto, Engine::Event] {
+        let mut journal = Journal::default();
+        let portion = Portion { replication: 0, measured: None, measure_from: Nanos::ZERO };
+        Bench { engine, ..bench(&world) }.run(portion, &mut journal);
+        let slots: Vec<u32> = journal.batches.iter().map(|b| b.row.slot).collect();
+        // The lowest number among equals.
+        assert_eq!(slots, [0, 1, 2, 0, 1, 2]);
+    }
 }
 
 #[test]
