@@ -502,7 +502,7 @@ fn in_core(name: &str) -> bool {
     let within = |module: &&str| {
         name == format!("src/{module}.rs") || name.starts_with(&format!("src/{module}/"))
     };
-    CORE.iter().any(|module| within(module))
+    CORE.iter().any(within)
 }
 
 fn scenarios() -> Vec<(String, String)> {
