@@ -22,8 +22,8 @@ pub const CAP: usize = 32;
 const BLOCK: usize = 1024;
 /// Latencies kept until they are counted; a batch may write a surplus behind them.
 const HELD: usize = 512;
-/// Bins of a latency: 1,024 for each power of two up to 2^51 ns.
-const BINS: usize = 1 << 16;
+/// Bins of a latency: 1,024 for each of 16 powers of two, from 2^20 ns (1 ms) to 2^36 ns (68 s).
+const BINS: usize = 1 << 14;
 /// Bits of a float below its 10 leading mantissa bits.
 const BELOW: u32 = 52 - 10;
 
@@ -92,13 +92,13 @@ impl Tally {
         }
     }
 
-    /// Smallest latency (from 1,024 ns) and count of every bin that is not empty, increasing.
+    /// Smallest latency and count of every bin that is not empty, increasing.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let at = |power: u32, sub: u64| {
             let bin = (u64::from(power + 1023) << 10 | sub) as usize % BINS;
             ((1024 + sub) << (power - 10), self.counts[bin])
         };
-        let all = (10..52).flat_map(move |power| (0..1024).map(move |sub| at(power, sub)));
+        let all = (20..36).flat_map(move |power| (0..1024).map(move |sub| at(power, sub)));
         all.filter(|(_, n)| *n > 0)
     }
 

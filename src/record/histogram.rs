@@ -77,7 +77,8 @@ impl<const BITS: u32> Histogram<BITS> {
     #[expect(clippy::cast_possible_truncation, reason = "a bin number is below 65 << BITS")]
     fn add_chunk(&mut self, values: &[u64; CHUNK]) {
         const MAGIC: f64 = EXACT as f64;
-        let base = (self.base + (BIAS << BITS)) as u64;
+        // Hidden from the optimiser as one number, else it subtracts the two one by one.
+        let base = std::hint::black_box((self.base + (BIAS << BITS)) as u64);
         let all = values.iter().fold(0, |all, value| all | value);
         let places: [u64; CHUNK] = std::array::from_fn(|i| {
             let odd = values[i].wrapping_add(values[i]) | MAGIC.to_bits() | 1;

@@ -145,9 +145,12 @@ pub struct ClassSummary<L> {
 /// Requests counted at once.
 const HELD: usize = 256;
 /// Requests put by at once.
-const WIDE: usize = 16;
+const WIDE: usize = 32;
 
-/// Completed requests that are not counted yet. They are put by sixteen wide, whatever their
+/// Requests put by one by one.
+const FEW: usize = 4;
+
+/// Completed requests that are not counted yet. They are put by in a fixed width, whatever their
 /// number, and the next ones overwrite the surplus: a loop as long as the batch would be one more
 /// branch that no processor foresees.
 #[derive(Clone, Debug)]
@@ -164,8 +167,16 @@ impl Default for Held {
 }
 
 impl Held {
-    /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
     #[inline(always)]
+    fn put_one(&mut self, arrival: u64, start_ns: u64, answered_ns: u64) {
+        self.latency_ns[self.len] = answered_ns - arrival;
+        self.wait_ns[self.len] = start_ns - arrival;
+        self.len += 1;
+    }
+
+    /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
+    // Not inlined: only as arguments are the two known not to overlap, which vectors need.
+    #[inline(never)]
     fn put(&mut self, arrivals: &[u64; WIDE], n: usize, start_ns: u64, answered_ns: u64) {
         let room = self.len..self.len + WIDE;
         let (latencies, waits) = (&mut self.latency_ns[room.clone()], &mut self.wait_ns[room]);
@@ -263,6 +274,15 @@ impl<L: LatencyStore> Summary<L> {
             self.wait_max_ns = self.wait_max_ns.max(start_ns - oldest);
         }
         self.counts.completed += n as u64;
+        if n <= FEW {
+            for arrival in &arrivals[..n] {
+                self.held.put_one(*arrival, start_ns, answered_ns);
+                if self.held.len >= HELD {
+                    self.count();
+                }
+            }
+            return;
+        }
         let (chunks, rest) = arrivals.as_chunks::<WIDE>();
         let mut left = n;
         for chunk in chunks {
