@@ -14,10 +14,12 @@ mod journal;
 mod worlds;
 
 use any::{Any, promises, scenario};
+use batchsim::arrivals::Process;
 use batchsim::cost::Cost;
 use batchsim::engine::Ending;
 use batchsim::policy::{Anchor, MaxWait, Policy, Reason};
 use batchsim::record::{Gone, Histogram, Summary};
+use batchsim::scenario::Source;
 use batchsim::study::Engine;
 use batchsim::time::Nanos;
 use journal::{Batch, Both, Journal};
@@ -204,6 +206,14 @@ proptest! {
             .map(|w| u128::from(s.busy_at(w[0])) * u128::from(w[1] - w[0]))
             .sum();
         prop_assert_eq!(s.summary.busy_all_ns, busy);
+        // And as far as arrivals lasted, where their end is known in time.
+        let open = |a: &Source| !matches!(a.process, Process::ClosedLoop(_));
+        if s.any.scenario.arrivals.iter().all(open) {
+            let end = s.journal.last_arrival.unwrap();
+            let inside = |b: &Batch| u128::from(b.done().min(end).saturating_sub(b.start()));
+            prop_assert_eq!(s.summary.window_ns, end);
+            prop_assert_eq!(s.summary.busy_ns, s.journal.batches.iter().map(inside).sum::<u128>());
+        }
         let waits: u128 = s.journal.batches.iter()
             .flat_map(|b| b.members.iter().map(|m| u128::from(b.start() - m.0)))
             .sum();

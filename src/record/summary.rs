@@ -214,7 +214,7 @@ pub struct Summary<L> {
     pub within: Vec<u64>,
     /// Batches started in the measured part, by size and reason.
     pub batches: Vec<[u64; Reason::COUNT]>,
-    /// Service time of batches started while arrivals lasted, ns.
+    /// Busy time of all instances inside the window, ns.
     pub busy_ns: u128,
     /// Completions while arrivals lasted.
     pub done_in_window: u64,
@@ -250,6 +250,9 @@ impl<L: LatencyStore> Summary<L> {
     /// Counts the batch itself.
     #[inline(always)]
     fn batch(&mut self, batch: &BatchRow) {
+        let from = batch.start_ns.max(self.plan.measure_from_ns);
+        let to = (batch.start_ns + batch.took_ns).min(self.last_arrival_ns);
+        self.busy_ns += u128::from(to.saturating_sub(from));
         if batch.start_ns < self.plan.measure_from_ns {
             return;
         }
@@ -259,9 +262,6 @@ impl<L: LatencyStore> Summary<L> {
         }
         self.batches[size][batch.reason as usize] += 1;
         self.busy_all_ns += u128::from(batch.took_ns);
-        if batch.start_ns < self.last_arrival_ns {
-            self.busy_ns += u128::from(batch.took_ns);
-        }
     }
 
     /// Counts the first `n` of these arrivals; all belong to the measured part.
