@@ -303,7 +303,7 @@ fn an_infeasible_idc_names_the_largest() {
         })
     };
     // 1 + 2 τ λ (1 − p) / p with τλ = 8.
-    for (share, largest, text) in [(0.5, 17.0, "17.0000"), (0.2, 65.0, "65.0000")] {
+    for (share, largest, text) in [(0.5, 17.0, "1 to 17;"), (0.2, 65.0, "1 to 65;")] {
         assert_eq!(burst(largest, share).check(), Ok(()));
         let error = burst(largest * 1.001, share).check().unwrap_err();
         assert_eq!(error.key, "idc");

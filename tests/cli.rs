@@ -113,7 +113,7 @@ fn nothing_to_solve_exits_4() {
 
 /// Invariant 10: the bytes do not depend on the number of threads.
 #[test]
-fn invariant_10_outcome_bytes_at_1_2_and_7_threads() {
+fn outcome_bytes_at_1_2_and_7_threads() {
     let dir = folder("threads");
     let run = |jobs: &str| {
         let out = dir.join(jobs);
@@ -355,7 +355,7 @@ fn init_schema_and_completions() {
     expect(&batchsim(&["init", &file]), 2);
     expect(&batchsim(&["init", &file, "--force"]), 0);
     let out = dir.join("out").display().to_string();
-    let quick = ["--set", "run.requests=20000", "--no-charts"];
+    let quick = ["--precision", "20%", "--no-charts"];
     expect(&batchsim(&[&["run", &file, "-o", &out], &quick[..]].concat()), 0);
     expect(&batchsim(&["schema"]), 0);
     for shell in ["bash", "zsh", "fish"] {

@@ -10,7 +10,8 @@ fn tokens(svg: &str) -> (Vec<f64>, Vec<String>) {
     let (mut numbers, mut words) = (Vec::new(), vec![String::new()]);
     let mut digits = String::new();
     for c in svg.chars().chain([' ']) {
-        if c.is_ascii_digit() || (c == '.' && !digits.is_empty()) {
+        let point = c == '.' && !digits.is_empty() && !digits.contains('.');
+        if c.is_ascii_digit() || point {
             digits.push(c);
             continue;
         }

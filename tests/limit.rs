@@ -18,8 +18,8 @@ const REQUESTS: usize = 100_003;
 fn same(tally: &Tally, summary: &Summary<Histogram<10>>) {
     assert_eq!(tally.completed, summary.counts.completed);
     assert_eq!(tally.completed - tally.late, summary.within[0]);
-    let bins: Vec<_> = summary.latency.bins().map(|(low, _, n)| (low, n)).collect();
-    assert_eq!(tally.bins().collect::<Vec<_>>(), bins);
+    let bins = summary.latency.bins().map(|(low, _, n)| (low, n));
+    assert!(tally.bins().eq(bins), "bins of latency");
     for (size, row) in tally.batches.iter().enumerate() {
         let other = summary.batches.get(size).copied().unwrap_or_default();
         let reasons = [Reason::Full, Reason::Timer, Reason::Flush];
@@ -30,7 +30,7 @@ fn same(tally: &Tally, summary: &Summary<Histogram<10>>) {
 
 #[test]
 fn the_limit_loop_does_the_whole_job() {
-    for rate_per_s in [150.0, 900.0, 1000.0, 1300.0, 20_000.0] {
+    for rate_per_s in [150.0, 900.0, 1000.0, 1300.0, 5_000.0] {
         let job = limit::Job::running_example(rate_per_s, jobs::LIMIT_NS);
         let drawn = limit::streaming(job, jobs::rng(), REQUESTS);
         let known = limit::pre_drawn(job, &jobs::arrivals(rate_per_s, REQUESTS));

@@ -96,7 +96,7 @@ fn printed_outputs_are_what_the_program_prints() {
         assert!(output.status.success(), "{command}: {output:?}");
         format!("```text\n{}```\n", stdout(&output))
     });
-    assert!(blocks >= 2, "{blocks}");
+    assert!(blocks >= 1);
 }
 
 /// The value of a column in the only line of a CSV.
@@ -180,7 +180,7 @@ fn undocumented(schema: &Value, page: &str) -> Vec<String> {
     assert!(!names.is_empty());
     // In code marks, alone or in an example such as `{ n = 1, time = "8.5ms" }`.
     let code: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let words: BTreeSet<&str> = code.iter().flat_map(|c| c.split(|c| !is_word(c))).collect();
     names.into_iter().filter(|name| !words.contains(name.as_str())).collect()
 }

@@ -201,7 +201,8 @@ fn line_of(text: &str, byte: usize) -> usize {
 fn whole_word(text: &str, at: usize, word: &str) -> bool {
     let bytes = text.as_bytes();
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    !(at > 0 && is_word(bytes.get(at - 1))) && !is_word(bytes.get(at + word.len()))
+    let joined = at > 0 && is_word(bytes.get(at - 1));
+    !joined && !is_word(bytes.get(at + word.len()))
 }
 
 /// Every place of these words in code.
@@ -501,7 +502,7 @@ fn in_core(name: &str) -> bool {
     let within = |module: &&str| {
         name == format!("src/{module}.rs") || name.starts_with(&format!("src/{module}/"))
     };
-    CORE.iter().any(|module| within(&module))
+    CORE.iter().any(within)
 }
 
 fn scenarios() -> Vec<(String, String)> {

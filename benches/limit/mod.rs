@@ -14,8 +14,7 @@
 //! * bins come from the exponent and mantissa of the latency as a float, in vectors.
 
 use batchsim::rng::SimRng;
-use rand::RngExt;
-use rand_distr::Exp1;
+use rand_distr::{Distribution, Exp1};
 
 /// Most requests in a batch.
 pub const CAP: usize = 32;
@@ -23,8 +22,8 @@ pub const CAP: usize = 32;
 const BLOCK: usize = 1024;
 /// Latencies kept until they are counted; a batch may write a surplus behind them.
 const HELD: usize = 512;
-/// Bins of a latency: 1,024 for each power of two up to 2^51 ns.
-const BINS: usize = 1 << 16;
+/// Bins of a latency: 1,024 for each of 16 powers of two, from 2^20 ns (1 ms) to 2^36 ns (68 s).
+const BINS: usize = 1 << 14;
 /// Bits of a float below its 10 leading mantissa bits.
 const BELOW: u32 = 52 - 10;
 
@@ -93,13 +92,13 @@ impl Tally {
         }
     }
 
-    /// Smallest latency (from 1,024 ns) and count of every bin that is not empty, increasing.
+    /// Smallest latency and count of every bin that is not empty, increasing.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let at = |power: u32, sub: u64| {
             let bin = (u64::from(power + 1023) << 10 | sub) as usize % BINS;
             ((1024 + sub) << (power - 10), self.counts[bin])
         };
-        let all = (10..52).flat_map(move |power| (0..1024).map(move |sub| at(power, sub)));
+        let all = (20..36).flat_map(move |power| (0..1024).map(move |sub| at(power, sub)));
         all.filter(|(_, n)| *n > 0)
     }
 
@@ -160,12 +159,18 @@ impl Draw {
     #[inline(always)]
     fn fill(&mut self, out: &mut [u64]) {
         let (mut rng, mut ns, mut part) = (self.rng.clone(), self.ns, self.part);
-        for slot in out {
-            let unit: f64 = rng.sample(Exp1);
-            part += (unit * self.scale) as i64 as u64;
-            ns += part >> 32;
-            part &= 0xffff_ffff;
-            *slot = ns;
+        let mut units = [0.0; 128];
+        for times in out.chunks_mut(128) {
+            let units = &mut units[..times.len()];
+            for unit in units.iter_mut() {
+                *unit = Exp1.sample(&mut rng);
+            }
+            for (time, unit) in times.iter_mut().zip(units) {
+                part += (*unit * self.scale) as i64 as u64;
+                ns += part >> 32;
+                part &= 0xffff_ffff;
+                *time = ns;
+            }
         }
         (self.rng, self.ns, self.part) = (rng, ns, part);
     }

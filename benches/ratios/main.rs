@@ -1,4 +1,5 @@
 //! The table of ratios alone, without criterion.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
 
 #[allow(unreachable_pub, reason = "a module of this bench")]
 #[path = "../jobs/mod.rs"]

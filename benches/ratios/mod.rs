@@ -5,7 +5,9 @@ use super::jobs::{self, Engine, Job, Known};
 use super::limit;
 use std::time::Instant;
 
-const REQUESTS: u64 = 200_000;
+/// Few, so that many rounds are not interrupted.
+const REQUESTS: u64 = 50_000;
+const FEW: u64 = 20_000;
 const SHORT: u64 = 5_000;
 const RATE: f64 = 1000.0;
 
@@ -79,8 +81,8 @@ pub fn dynamic() -> Vec<Case<'static>> {
     for engine in [Engine::Recurrence, Engine::Event] {
         let job = Job::limit(engine, RATE);
         let name = format!("{}, runs of {SHORT}", job.name);
-        cases.push(Case::new(&name, SHORT * 40, move || {
-            (0..40).map(|_| job.run(SHORT).counts.completed).sum::<u64>()
+        cases.push(Case::new(&name, SHORT * 10, move || {
+            (0..10).map(|_| job.run(SHORT).counts.completed).sum::<u64>()
         }));
     }
     cases
@@ -88,17 +90,17 @@ pub fn dynamic() -> Vec<Case<'static>> {
 
 /// The limit loop, and every policy on every engine.
 pub fn policies() -> Vec<Case<'static>> {
-    let limit = || limit::streaming(limit_job(), jobs::rng(), REQUESTS as usize);
-    let mut cases = vec![Case::new("limit loop", REQUESTS, limit)];
+    let limit = || limit::streaming(limit_job(), jobs::rng(), FEW as usize);
+    let mut cases = vec![Case::new("limit loop", FEW, limit)];
     for job in jobs::all() {
         let name = format!("{} ({:?})", job.name, job.engine);
-        cases.push(Case::new(&name, REQUESTS, move || job.run(REQUESTS)));
+        cases.push(Case::new(&name, FEW, move || job.run(FEW)));
     }
     cases
 }
 
 /// Prints both tables.
 pub fn print_all() {
-    print(&mut dynamic(), 41);
-    print(&mut policies(), 21);
+    print(&mut dynamic(), 201);
+    print(&mut policies(), 101);
 }

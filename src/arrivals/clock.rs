@@ -22,26 +22,51 @@ impl Clock {
     pub(super) fn advance(&mut self, gap_ns: f64) -> u64 {
         // Exact where it fits, and cheaper than to split the gap first.
         let gap = (gap_ns * UNITS_PER_NS) as i64 as u64;
-        if gap >= i64::MAX as u64 {
-            return self.leap(gap_ns);
+        if gap >= i64::MAX as u64 || self.ns > u64::MAX / 2 {
+            // By value, so that a clock that is not asked to leap stays in registers.
+            *self = self.leap(gap_ns);
+            return self.ns;
         }
         self.fraction += gap;
-        self.ns = self.ns.saturating_add(self.fraction >> 32);
+        self.ns += self.fraction >> 32;
         self.fraction &= 0xffff_ffff;
         self.ns
     }
 
-    /// Advances by a gap of 2^31 ns or more.
+    /// Writes the times after each of these gaps, `mean_ns` times a unit each.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    pub(super) fn sum(&mut self, units: &[f64], mean_ns: f64, times: &mut [u64]) {
+        const SHORT_NS: f64 = (1u64 << 31) as f64;
+        let scale = mean_ns * UNITS_PER_NS;
+        let longest = units.iter().fold(0.0, |max, &unit| if unit > max { unit } else { max });
+        if longest * mean_ns >= SHORT_NS || self.ns > u64::MAX / 2 {
+            for (time, unit) in times.iter_mut().zip(units) {
+                *time = self.advance(unit * mean_ns);
+            }
+            return;
+        }
+        let Self { mut ns, mut fraction } = *self;
+        for (time, unit) in times.iter_mut().zip(units) {
+            fraction += (unit * scale) as i64 as u64;
+            ns += fraction >> 32;
+            fraction &= 0xffff_ffff;
+            *time = ns;
+        }
+        *self = Self { ns, fraction };
+    }
+
+    /// Advances by a gap of 2^31 ns or more, or near the end of time.
     #[cold]
     #[inline(never)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     #[expect(clippy::cast_precision_loss, reason = "gaps above 2^53 ns have no fraction")]
-    fn leap(&mut self, gap_ns: f64) -> u64 {
+    fn leap(self, gap_ns: f64) -> Self {
         let whole = gap_ns as u64;
-        self.fraction += u64::from(((gap_ns - whole as f64) * UNITS_PER_NS) as u32);
-        self.ns = self.ns.saturating_add(whole).saturating_add(self.fraction >> 32);
-        self.fraction &= 0xffff_ffff;
-        self.ns
+        let part = u64::from(((gap_ns - whole as f64) * UNITS_PER_NS) as u32);
+        let fraction = self.fraction + part;
+        let ns = self.ns.saturating_add(whole).saturating_add(fraction >> 32);
+        Self { ns, fraction: fraction & 0xffff_ffff }
     }
 }
 

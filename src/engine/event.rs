@@ -156,9 +156,9 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         };
         let mut first = true;
         for span in &batch.spans {
-            for (times, tags) in self.cx.requests.pieces(*span) {
-                if !times.is_empty() {
-                    self.recorder.completed(&row, times, tags, first);
+            for (times, tags, n) in self.cx.requests.ahead(*span) {
+                if n > 0 {
+                    self.recorder.completed_ahead(&row, times, tags, n, first);
                     first = false;
                 }
             }

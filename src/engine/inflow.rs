@@ -1,5 +1,6 @@
 //! What flows into a server: the open-loop feed, and callers that wait for their answers.
 
+use super::requests::leading;
 use crate::arrivals::{Feed, Think, ThinkKind};
 use crate::rng::SimRng;
 use rand::RngExt;
@@ -186,17 +187,6 @@ impl Inflow {
         if let Some(loops) = &mut self.loops {
             loops.answered(tag, at_ns, refused);
         }
-    }
-}
-
-/// How many leading times are at most `until`.
-#[inline(always)]
-fn leading(times: &[u64], until: u64) -> usize {
-    match times.last() {
-        None => 0,
-        Some(&last) if last <= until => times.len(),
-        // Usually a few: a short scan beats a binary search over the block.
-        _ => times.iter().position(|&t| t > until).unwrap_or(times.len()),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::record::{BatchRow, Gone, Recorder};
 use crate::time::Nanos;
 
 /// Entries behind the last known arrival: later than everything, so that a search needs no end.
-const BEHIND: usize = 8;
+const BEHIND: usize = 32;
 
 /// Arrivals from the oldest that has not started, as far ahead as was needed.
 struct Window {

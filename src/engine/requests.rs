@@ -90,6 +90,19 @@ impl Columns {
         self.tags[(rid & self.mask) as usize]
     }
 
+    /// The columns of a span, in at most two pieces, each with all that lies behind it and with
+    /// how much of it belongs to the span.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, span: Span) -> [(&[u64], &[u8], usize); 2] {
+        let at = (span.first & self.mask) as usize;
+        let len = span.len as usize;
+        let head = len.min(self.arrived_ns.len() - at);
+        [
+            (&self.arrived_ns[at..], &self.tags[at..], head),
+            (&self.arrived_ns, &self.tags, len - head),
+        ]
+    }
+
     /// The columns of a span, in at most two contiguous pieces.
     #[inline(always)]
     pub(crate) fn pieces(&self, span: Span) -> [(&[u64], &[u8]); 2] {
@@ -101,6 +114,21 @@ impl Columns {
             (&self.arrived_ns[..len - head], &self.tags[..len - head]),
         ]
     }
+}
+
+/// How many leading times, which never decrease, are at most `until`.
+#[inline(always)]
+pub(super) fn leading(times: &[u64], until: u64) -> usize {
+    let mut n = 0;
+    // Usually a few, so no binary search over the block; and eight at a time and then one sum,
+    // because each step of a plain scan is a branch, and its end one that nobody foresees.
+    while let Some(eight) = times[n..].first_chunk::<8>() {
+        if eight[7] > until {
+            return n + eight.iter().map(|&t| usize::from(t <= until)).sum::<usize>();
+        }
+        n += 8;
+    }
+    n + times[n..].iter().take_while(|&&t| t <= until).count()
 }
 
 /// A queue of requests as spans, oldest first.

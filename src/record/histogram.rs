@@ -3,25 +3,23 @@
 /// Counts values in bins whose width is at most `2^-BITS` of the value; every value below
 /// `2^(BITS + 1)` has a bin of its own. Only the span of bins that has been touched is kept.
 ///
-/// In the manner of HdrHistogram and DDSketch. The bin of a value is its exponent and the leading
-/// `BITS` bits of its mantissa, as a float has them, so that [`add_all`](Self::add_all) finds bins
-/// with vector instructions. Merging is addition of integers, so the result does not depend on the
-/// order of the parts.
+/// In the manner of HdrHistogram and DDSketch. The bin of `v` is the exponent and the leading
+/// `BITS` bits of the mantissa of `2 v + 1` as a float: zero needs no special care then, and
+/// [`add_all`](Self::add_all) finds bins with vector instructions. Merging is addition of
+/// integers, so the result does not depend on the order of the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram<const BITS: u32> {
-    /// Zero has no exponent.
-    zeros: u64,
     /// Bin number of `counts[0]`.
     base: usize,
     counts: Vec<u64>,
 }
 
-/// Values below this are exact as floats by way of their bits.
+/// Integers below this become floats by way of their bits.
 const EXACT: u64 = 1 << 52;
 /// Exponent field of a float from 1 to 2.
 const BIAS: usize = 1023;
 /// Values whose bins are found together.
-const CHUNK: usize = 16;
+const CHUNK: usize = 64;
 
 impl<const BITS: u32> Histogram<BITS> {
     const SUB: u64 = 1 << BITS;
@@ -29,36 +27,35 @@ impl<const BITS: u32> Histogram<BITS> {
     /// An empty histogram.
     #[must_use]
     pub const fn new() -> Self {
-        Self { zeros: 0, base: 0, counts: Vec::new() }
+        Self { base: 0, counts: Vec::new() }
     }
 
-    /// The bin of a positive value.
+    /// The bin of `value`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a bin number is below 64 << BITS")]
+    #[expect(clippy::cast_possible_truncation, reason = "a bin number is below 65 << BITS")]
     fn bin(value: u64) -> usize {
-        let exponent = value.ilog2();
-        let sub =
-            if exponent >= BITS { value >> (exponent - BITS) } else { value << (BITS - exponent) };
+        let (exponent, sub) = if value >= Self::SUB {
+            let exponent = value.ilog2();
+            (exponent + 1, value >> (exponent - BITS))
+        } else {
+            let odd = 2 * value + 1;
+            (odd.ilog2(), odd << (BITS - odd.ilog2()))
+        };
         ((u64::from(exponent) << BITS) + sub - Self::SUB) as usize
     }
 
-    /// Smallest value of a bin and the bin's width. Bins narrower than 1 hold no integer but
-    /// their smallest value, if that is one.
+    /// Smallest value of a bin and the bin's width.
     fn span(bin: usize) -> (u64, u64) {
         let (exponent, sub) = (bin as u64 >> BITS, bin as u64 & (Self::SUB - 1));
-        match exponent.checked_sub(u64::from(BITS)) {
+        match exponent.checked_sub(u64::from(BITS) + 1) {
             Some(shift) => ((Self::SUB + sub) << shift, 1 << shift),
-            None => ((Self::SUB + sub) >> (u64::from(BITS) - exponent), 1),
+            None => ((Self::SUB + sub) >> (u64::from(BITS) - exponent) >> 1, 1),
         }
     }
 
     /// Counts one value.
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
-        if value == 0 {
-            self.zeros += 1;
-            return;
-        }
         let at = Self::bin(value).wrapping_sub(self.base);
         match self.counts.get_mut(at) {
             Some(count) => *count += 1,
@@ -69,46 +66,42 @@ impl<const BITS: u32> Histogram<BITS> {
     /// Counts many values, faster than one by one.
     #[inline]
     pub fn add_all(&mut self, values: &[u64]) {
-        let (mut chunks, mut rest) = values.as_chunks::<CHUNK>();
-        if values.iter().fold(0, |all, v| all | v) >= EXACT {
-            (chunks, rest) = (&[], values);
-        }
+        let (chunks, rest) = values.as_chunks::<CHUNK>();
         for chunk in chunks {
-            let missed = self.add_chunk(chunk);
-            if missed != 0 {
-                self.add_missed(chunk, missed);
-            }
+            self.add_chunk(chunk);
         }
         rest.iter().for_each(|&value| self.add(value));
     }
 
-    /// Counts values below [`EXACT`]; returns which of them have no bin yet, as bits.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a bin number is below 64 << BITS")]
-    fn add_chunk(&mut self, values: &[u64; CHUNK]) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a bin number is below 65 << BITS")]
+    fn add_chunk(&mut self, values: &[u64; CHUNK]) {
         const MAGIC: f64 = EXACT as f64;
-        let bins = values.map(|value| {
-            let float = f64::from_bits(value | MAGIC.to_bits()) - MAGIC;
-            float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS)
+        // Hidden from the optimiser as one number, else it subtracts the two one by one.
+        let base = std::hint::black_box((self.base + (BIAS << BITS)) as u64);
+        let all = values.iter().fold(0, |all, value| all | value);
+        let places: [u64; CHUNK] = std::array::from_fn(|i| {
+            let odd = values[i].wrapping_add(values[i]) | MAGIC.to_bits() | 1;
+            let float = f64::from_bits(odd) - MAGIC;
+            (float.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS)).wrapping_sub(base)
         });
-        let base = self.base + (BIAS << BITS);
-        let counts = self.counts.as_mut_slice();
-        let mut missed = 0;
-        for (i, bin) in bins.iter().enumerate() {
-            // Zero lies far below every bin and misses.
-            match counts.get_mut((*bin as usize).wrapping_sub(base)) {
-                Some(count) => *count += 1,
-                None => missed |= 1 << i,
-            }
+        if all >= EXACT / 2 {
+            return self.add_rest(values);
         }
-        missed
+        let counts = self.counts.as_mut_slice();
+        for (i, place) in places.iter().enumerate() {
+            let Some(count) = counts.get_mut(*place as usize) else {
+                // Growth moves the places of the others.
+                return self.add_rest(&values[i..]);
+            };
+            *count += 1;
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn add_missed(&mut self, values: &[u64; CHUNK], missed: u32) {
-        let missing = values.iter().enumerate().filter(|(i, _)| missed >> i & 1 == 1);
-        missing.for_each(|(_, &value)| self.add(value));
+    fn add_rest(&mut self, values: &[u64]) {
+        values.iter().for_each(|&value| self.add(value));
     }
 
     #[cold]
@@ -143,7 +136,6 @@ impl<const BITS: u32> Histogram<BITS> {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.zeros += other.zeros;
         if other.counts.is_empty() {
             return;
         }
@@ -157,13 +149,13 @@ impl<const BITS: u32> Histogram<BITS> {
     /// Values counted.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.zeros + self.counts.iter().sum::<u64>()
+        self.counts.iter().sum()
     }
 
     /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.zeros == 0 && self.counts.iter().all(|&c| c == 0)
+        self.counts.iter().all(|&c| c == 0)
     }
 
     /// The smallest `t` with `P(value <= t) >= q`, interpolated inside its bin; several `q` in
@@ -175,15 +167,11 @@ impl<const BITS: u32> Histogram<BITS> {
             return None;
         }
         let mut out = Vec::with_capacity(qs.len());
-        let mut below = self.zeros;
+        let mut below = 0u64;
         let mut bins = self.counts.iter().enumerate().filter(|(_, c)| **c > 0);
         let mut current = bins.next();
         for &q in qs {
             let rank = rank(q, total);
-            if rank <= self.zeros {
-                out.push(0.0);
-                continue;
-            }
             while let Some((at, &count)) = current {
                 if below + count >= rank {
                     out.push(Self::inside(self.base + at, rank - below, count));
@@ -209,21 +197,16 @@ impl<const BITS: u32> Histogram<BITS> {
     /// How many values lie at or below `limit`, counting the bin of `limit` in full.
     #[must_use]
     pub fn count_to(&self, limit: u64) -> u64 {
-        if limit == 0 {
-            return self.zeros;
-        }
         let end = (Self::bin(limit) + 1).saturating_sub(self.base).min(self.counts.len());
-        self.zeros + self.counts[..end].iter().sum::<u64>()
+        self.counts[..end].iter().sum()
     }
 
     /// Non-empty bins: smallest value, width and count, increasing.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        let zeros = (self.zeros > 0).then_some((0, 1, self.zeros));
-        let others = self.counts.iter().enumerate().filter(|(_, c)| **c > 0);
-        zeros.into_iter().chain(others.map(|(at, &count)| {
+        self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(at, &count)| {
             let (low, width) = Self::span(self.base + at);
             (low, width, count)
-        }))
+        })
     }
 }
 
@@ -248,12 +231,12 @@ mod tests {
 
     #[test]
     fn bins_tile_the_integers() {
-        for v in (1..5_000).chain([1 << 20, (1 << 20) + 1, u64::MAX / 2, u64::MAX]) {
+        for v in (0..5_000).chain([1 << 20, (1 << 20) + 1, u64::MAX / 2, u64::MAX]) {
             let (low, width) = H::span(H::bin(v));
             assert!(low <= v && v - low < width, "{v}: {low} + {width}");
             assert!(width == 1 || (width as f64) / (low as f64) <= 1.0 / 1024.0, "{v}");
         }
-        for bin in (10 << 10)..(64 << 10) {
+        for bin in (11 << 10)..(65 << 10) {
             assert_eq!(H::bin(H::span(bin).0), bin);
         }
     }

@@ -145,9 +145,12 @@ pub struct ClassSummary<L> {
 /// Requests counted at once.
 const HELD: usize = 256;
 /// Requests put by at once.
-const WIDE: usize = 8;
+const WIDE: usize = 32;
 
-/// Completed requests that are not counted yet. They are put by eight wide, whatever their
+/// Requests put by one by one.
+const FEW: usize = 4;
+
+/// Completed requests that are not counted yet. They are put by in a fixed width, whatever their
 /// number, and the next ones overwrite the surplus: a loop as long as the batch would be one more
 /// branch that no processor foresees.
 #[derive(Clone, Debug)]
@@ -164,14 +167,23 @@ impl Default for Held {
 }
 
 impl Held {
-    /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
     #[inline(always)]
+    fn put_one(&mut self, arrival: u64, start_ns: u64, answered_ns: u64) {
+        self.latency_ns[self.len] = answered_ns - arrival;
+        self.wait_ns[self.len] = start_ns - arrival;
+        self.len += 1;
+    }
+
+    /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
+    // Not inlined: only as arguments are the two known not to overlap, which vectors need.
+    #[inline(never)]
     fn put(&mut self, arrivals: &[u64; WIDE], n: usize, start_ns: u64, answered_ns: u64) {
         let room = self.len..self.len + WIDE;
-        let latencies = self.latency_ns[room.clone()].iter_mut();
-        let waits = self.wait_ns[room].iter_mut();
-        for ((arrival, latency), wait) in arrivals.iter().zip(latencies).zip(waits) {
+        let (latencies, waits) = (&mut self.latency_ns[room.clone()], &mut self.wait_ns[room]);
+        for (latency, arrival) in latencies.iter_mut().zip(arrivals) {
             *latency = answered_ns.wrapping_sub(*arrival);
+        }
+        for (wait, arrival) in waits.iter_mut().zip(arrivals) {
             *wait = start_ns.wrapping_sub(*arrival);
         }
         self.len += n.min(WIDE);
@@ -262,6 +274,15 @@ impl<L: LatencyStore> Summary<L> {
             self.wait_max_ns = self.wait_max_ns.max(start_ns - oldest);
         }
         self.counts.completed += n as u64;
+        if n <= FEW {
+            for arrival in &arrivals[..n] {
+                self.held.put_one(*arrival, start_ns, answered_ns);
+                if self.held.len >= HELD {
+                    self.count();
+                }
+            }
+            return;
+        }
         let (chunks, rest) = arrivals.as_chunks::<WIDE>();
         let mut left = n;
         for chunk in chunks {
@@ -284,21 +305,37 @@ impl<L: LatencyStore> Summary<L> {
         }
     }
 
-    /// Counts a full block of what is held, or all of it when there is less.
+    /// Counts a full block of what is held.
     #[inline(never)]
     fn count(&mut self) {
-        let n = self.held.len.min(HELD);
+        let held = &mut self.held;
+        if let (Some(latencies), Some(waits)) =
+            (held.latency_ns.first_chunk::<HELD>(), held.wait_ns.first_chunk::<HELD>())
+        {
+            self.latency_sum_ns += sum(latencies);
+            self.wait_sum_ns += sum(waits);
+            self.latency.add_all(latencies);
+            self.wait.add_all(waits);
+            for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
+                *within += HELD as u64 - late(latencies, *limit);
+            }
+        }
+        held.latency_ns.copy_within(HELD.., 0);
+        held.wait_ns.copy_within(HELD.., 0);
+        held.len -= HELD;
+    }
+
+    /// Counts what is held, less than a block.
+    fn count_rest(&mut self) {
+        let n = std::mem::take(&mut self.held.len);
         let (latencies, waits) = (&self.held.latency_ns[..n], &self.held.wait_ns[..n]);
         self.latency_sum_ns += sum(latencies);
         self.wait_sum_ns += sum(waits);
-        self.latency.add_all(latencies);
-        self.wait.add_all(waits);
+        latencies.iter().for_each(|&latency| self.latency.add(latency));
+        waits.iter().for_each(|&wait| self.wait.add(wait));
         for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
-            *within += latencies.iter().map(|l| u64::from(l <= limit)).sum::<u64>();
+            *within += n as u64 - late(latencies, *limit);
         }
-        self.held.latency_ns.copy_within(HELD.., 0);
-        self.held.wait_ns.copy_within(HELD.., 0);
-        self.held.len -= n;
     }
 
     fn class_members(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8]) {
@@ -411,20 +448,31 @@ impl<L: LatencyStore> Recorder for Summary<L> {
     }
 
     fn ended(&mut self, at_ns: u64) {
-        while self.held.len > 0 {
-            self.count();
-        }
+        self.count_rest();
         self.whole_ns = at_ns.saturating_sub(self.plan.measure_from_ns);
     }
 }
 
+/// Above this a time is treated with care: a block of smaller ones can be added and compared
+/// without a thought of overflow.
+const LONG_NS: u64 = 1 << 52;
+
 /// The sum of at most [`HELD`] times.
 #[inline(always)]
 fn sum(times_ns: &[u64]) -> u128 {
-    // 32 bits at a time, so that no sum of a block overflows.
-    let low = times_ns.iter().map(|t| t & 0xffff_ffff).sum::<u64>();
-    let high = times_ns.iter().map(|t| t >> 32).sum::<u64>();
-    (u128::from(high) << 32) + u128::from(low)
+    let (all, sum) =
+        times_ns.iter().fold((0, 0u64), |(all, sum), t| (all | t, sum.wrapping_add(*t)));
+    if all < LONG_NS { u128::from(sum) } else { times_ns.iter().map(|&t| u128::from(t)).sum() }
+}
+
+/// How many times exceed a limit.
+#[inline(always)]
+fn late(times_ns: &[u64], limit_ns: u64) -> u64 {
+    // The sign of the difference: vectors of the plainest x86-64 can shift but not compare.
+    let (all, late) = times_ns
+        .iter()
+        .fold((limit_ns, 0), |(all, late), t| (all | t, late + (limit_ns.wrapping_sub(*t) >> 63)));
+    if all >> 63 == 0 { late } else { times_ns.iter().map(|t| u64::from(*t > limit_ns)).sum() }
 }
 
 /// Adds `b` to `a` element by element, lengthening `a` where needed.

@@ -244,7 +244,7 @@ pub fn outcome_frame(study: &str, scenario: &Scenario) -> Outcome {
         tool: Tool {
             name: "batchsim".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            commit: option_env!("BATCHSIM_COMMIT").unwrap_or("unknown").into(),
+            commit: env!("BATCHSIM_COMMIT").into(),
         },
         study: study.into(),
         scenario: scenario.to_value(),
