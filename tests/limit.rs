@@ -1,4 +1,5 @@
 //! The limit loop of the benches does the whole job: it agrees with the engines bin by bin.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 #[path = "../benches/jobs/mod.rs"]
 #[allow(clippy::expect_used, dead_code, unreachable_pub, reason = "a module of benches")]

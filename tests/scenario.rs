@@ -3,39 +3,59 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use batchsim::arrivals::{Replay, Trace};
+use batchsim::interop::trace::for_scenario;
 use batchsim::scenario::{
-    CODES, Diagnostic, Disk, Input, Loaded, Scenario, Severity, TraceProblem, load, schema, starter,
+    CODES, Diagnostic, Disk, Files, Input, Loaded, Scenario, Severity, TraceProblem, load, starter,
 };
-use batchsim::time::Nanos;
-use proptest::prelude::*;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+
+#[path = "scenario/schema.rs"]
+mod published;
+#[path = "scenario/robust.rs"]
+mod robust;
 
 /// Whether golden files are written instead of compared.
 fn bless() -> bool {
     std::env::var_os("BATCHSIM_BLESS").is_some()
 }
 
-/// One number a line below a header, in milliseconds; enough for these tests.
-fn parse_trace(replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
-    let text = String::from_utf8(bytes).unwrap();
-    let mut arrivals = vec![Nanos::ZERO, Nanos(1_000_000_000)];
-    if replay.columns.is_some() {
-        arrivals =
-            text.lines().skip(1).map(|l| Nanos::from_ms(l.trim().parse().unwrap())).collect();
+/// Files beside a scenario; a recording that is not part of the repository is stood in for.
+struct Beside(Disk);
+
+impl Beside {
+    fn new(path: &Path) -> Self {
+        Self(Disk::beside(path, for_scenario))
     }
-    Ok(Trace { arrivals, ..Trace::default() })
+}
+
+impl Files for Beside {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        match self.0.read(path) {
+            Err(_) if path.starts_with("AzureLLMInferenceTrace_conv.csv") => {
+                Ok(b"TIMESTAMP,ContextTokens,GeneratedTokens\n\
+                    2023-11-16 18:15:46.6805900,374,44\n\
+                    2023-11-16 18:15:50.9951690,396,109\n"
+                    .to_vec())
+            }
+            other => other,
+        }
+    }
+
+    fn trace(&self, replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
+        self.0.trace(replay, bytes)
+    }
 }
 
 fn read(path: &Path, sets: &[&str]) -> Result<Loaded, Vec<Diagnostic>> {
     let source = Input::open(path).map_err(|d| vec![d])?;
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-    load(&source, &sets, &Disk::beside(path, parse_trace))
+    load(&source, &sets, &Beside::new(path))
 }
 
 fn read_text(name: &str, text: &str, sets: &[&str]) -> Result<Loaded, String> {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-    let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
+    let files = Beside::new(Path::new("scenarios/x"));
     load(&Input::from_text(name, text), &sets, &files).map_err(|all| render(&all))
 }
 
@@ -299,44 +319,20 @@ fn ten_thousand_cells_take_no_time() {
         loaded.cell(&[("dynamic.max_wait", &wait), ("dynamic.max_batch_size", &cap)]).unwrap();
     }
     let each = start.elapsed() / 10_000;
-    println!("{each:?} a cell");
     assert!(each.as_micros() < 500, "{each:?} a cell");
 }
 
+/// A table that falls has no ceiling; nothing may overflow on the way to saying so.
 #[test]
-fn unlikely_inputs_are_named() {
-    let refused = |name: &str, bytes: Vec<u8>| {
-        let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
-        match load(&Input::from_text(name, bytes), &[], &files) {
-            Ok(_) => panic!("{name} reads"),
-            Err(all) => render(&all),
-        }
-    };
-    assert!(refused("big.toml", vec![b'#'; (16 << 20) + 1]).contains("larger than 16 MiB"));
-    assert!(refused("utf16.toml", vec![0xff, 0xfe, 0x20, 0]).contains("UTF-16"));
-    let deep = |open: &str, n: usize| open.repeat(n);
-    for (name, text) in [
-        ("deep.json", format!("{{\"a\": {}", deep("[", 100_000))),
-        ("deep.yaml", format!("a: {}", deep("[", 100_000))),
-        ("deep.toml", format!("a = {}", deep("[", 100_000))),
-        ("nested.json", format!("{{\"a\": {}1{}}}", deep("[", 100), deep("]", 100))),
-        ("nested.yaml", format!("a: {}1{}", deep("[", 100), deep("]", 100))),
-        ("nested.toml", format!("a = {}1{}", deep("[", 60), deep("]", 60))),
-    ] {
-        assert!(!refused(name, text.into_bytes()).is_empty());
+fn falling_costs_are_survived() {
+    for last in ["1ns", "999999999ns", "1s", "584h"] {
+        let written = "{ kind = \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }";
+        let points = format!("[{{ n = 1, time = \"1s\" }}, {{ n = 2, time = \"{last}\" }}]");
+        let text = QUICKSTART
+            .replace(written, &format!("{{ kind = \"table\", points = {points} }}"))
+            .replace("kind = \"greedy\"\nmax_batch_size = 32", "kind = \"greedy\"");
+        assert!(read_text("x.toml", &text, &[]).is_ok(), "{last}");
     }
-    let bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned()
-        + &(b'b'..=b'k')
-            .map(|c| {
-                let (this, last) = (char::from(c), char::from(c - 1));
-                format!("{this}: &{this} [*{last}, *{last}, *{last}, *{last}, *{last}, *{last}]\n")
-            })
-            .collect::<String>();
-    assert!(refused("bomb.yaml", bomb.into_bytes()).contains("explode"));
-    let folder = Input::open(Path::new("scenarios")).unwrap_err();
-    assert!(folder.message.contains("is a directory"));
-    let nowhere = Input::open(Path::new("scenarios/nowhere.toml")).unwrap_err();
-    assert!(nowhere.message.contains("cannot read"));
 }
 
 #[test]
@@ -350,109 +346,88 @@ fn standard_input_is_recognised() {
     }
 }
 
-fn as_json(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap();
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("toml") => toml::from_str(&text).unwrap(),
-        Some("json") => serde_json::from_str(&text).unwrap(),
-        _ => serde_saphyr::from_str(&text).unwrap(),
+/// Files in memory: what a scenario names need not lie on a disk.
+struct Held(&'static [(&'static str, &'static str)]);
+
+impl Files for Held {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let name = path.to_str().unwrap();
+        let held = self.0.iter().find(|(n, _)| *n == name);
+        held.map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+    }
+
+    fn trace(&self, replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {
+        if replay.file == "broken.csv" {
+            return Err(TraceProblem {
+                what: "the time goes backwards".into(),
+                line: Some(7),
+                help: Some("sort the file by time".into()),
+            });
+        }
+        for_scenario(replay, bytes)
     }
 }
 
 #[test]
-fn the_published_schema_is_current() {
-    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    golden(Path::new("schema/scenario-v1.json"), &text);
+fn cost_files_are_read_in() {
+    let files = Held(&[
+        ("plain.json", r#"{"kind": "affine", "fixed": "8ms", "per_item": "0.5ms"}"#),
+        (
+            "calibration.json",
+            r#"{"schema": 1, "gpu": "x",
+                "cost": {"kind": "affine", "fixed": "8ms", "per_item": "500us"}}"#,
+        ),
+        ("cost.toml", "kind = \"affine\"\nfixed = \"8ms\"\nper_item = \"0.5ms\"\n"),
+        ("loop.json", r#"{"file": "loop.json"}"#),
+    ]);
+    let with = |file: &str| {
+        let written = "{ kind = \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }";
+        let text = QUICKSTART.replace(written, &format!("{{ file = \"{file}\" }}"));
+        load(&Input::from_text("x.toml", text), &[], &files).map_err(|all| render(&all))
+    };
+    let wanted = quickstart(&[]).unwrap().servers;
+    for file in ["plain.json", "calibration.json", "cost.toml"] {
+        assert_eq!(with(file).unwrap().scenario.servers, wanted, "{file}");
+    }
+    assert!(with("loop.json").unwrap_err().contains("yet another file"));
+    let swept = with("plain.json").unwrap();
+    assert!(swept.cell(&[("dynamic.max_batch_size", "8")]).is_ok(), "files are kept for cells");
 }
 
 #[test]
-fn the_schema_accepts_what_is_read() {
-    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+fn a_broken_trace_is_named_with_its_line() {
+    let files = Held(&[("broken.csv", "t\n1\n")]);
+    let text = QUICKSTART
+        .replace("kind = \"poisson\" ", "kind = \"trace\" ")
+        .replace("rate = \"900/s\"", "file = \"broken.csv\"");
+    let words = load(&Input::from_text("x.toml", text), &[], &files)
+        .map_err(|all| render(&all))
+        .unwrap_err();
+    assert!(words.contains("broken.csv, line 7: the time goes backwards"), "{words}");
+    assert!(words.contains("sort the file by time"), "{words}");
+}
+
+#[test]
+fn thresholds_know_their_line() {
+    let loaded = read_text("quickstart.toml", QUICKSTART, &[]).unwrap();
+    let place = loaded.threshold_place(0).unwrap();
+    assert_eq!(&place.source.text[place.range], "\"p(99) < 50ms\"");
+    assert!(loaded.threshold_place(1).is_none());
+}
+
+#[test]
+fn scaling_keeps_the_pattern() {
     for (path, scenario) in scenarios() {
-        for value in [as_json(&path), scenario.to_value()] {
-            let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-            assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
-        }
-    }
-    assert!(validator.is_valid(&toml::from_str(starter()).unwrap()));
-}
-
-#[test]
-fn the_schema_refuses_unknown_keys() {
-    let validator = jsonschema::draft202012::new(&schema()).unwrap();
-    let mut seen = 0;
-    for path in files_in("tests/data/bad/scenario") {
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let judged = [
-            "unknown-k",
-            "not-yet-h",
-            "not-yet-v",
-            "not-yet-tu",
-            "not-yet-re",
-            "not-yet-ro",
-            "missing-k",
-            "bare-",
-            "rate-w",
-            "wrong-t",
-            "yaml-unk",
-            "json-unk",
-        ];
-        if judged.iter().any(|j| name.starts_with(j)) {
-            seen += 1;
-            assert!(!validator.is_valid(&as_json(&path)), "{name} is valid");
-        }
-    }
-    assert!(seen > 20);
-}
-
-fn survives(name: &str, bytes: Vec<u8>) {
-    let files = Disk::beside(Path::new("scenarios/x"), parse_trace);
-    match load(&Input::from_text(name, bytes), &[], &files) {
-        Ok(loaded) => {
-            let _ = render(&loaded.warnings);
-        }
-        Err(all) => assert!(!render(&all).is_empty()),
-    }
-}
-
-/// Bytes replaced, inserted, removed or repeated at places of a text.
-fn mutate(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    for (at, how, byte) in edits {
-        let at = at % bytes.len().max(1);
-        match how % 4 {
-            0 => bytes[at] = *byte,
-            1 => bytes.insert(at, *byte),
-            2 if bytes.len() > 1 => drop(bytes.remove(at)),
-            _ => {
-                let end = (at + usize::from(*byte)).min(bytes.len());
-                let piece = bytes[at..end].to_vec();
-                bytes.splice(at..at, piece);
-            }
-        }
-    }
-    bytes
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
-
-    #[test]
-    fn no_mutation_panics(
-        edits in prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..4),
-    ) {
-        survives("x.toml", mutate(QUICKSTART, &edits));
-        survives("x.yaml", mutate(include_str!("../scenarios/quickstart.yaml"), &edits));
-        survives("x.json", mutate(include_str!("../scenarios/quickstart.json"), &edits));
-        survives("x.toml", mutate(include_str!("../scenarios/heatmap.toml"), &edits));
-    }
-
-    #[test]
-    fn no_set_panics(path in "[a-z._]{0,20}", value in "\\PC{0,20}") {
-        let _ = quickstart(&[&format!("{path}={value}")]);
-        let _ = quickstart(&[&format!("dynamic.{path}={value}")]);
-        let _ = quickstart(&[&format!("server.{path}={value}")]);
-        let expr = format!("[[threshold]]\nexpr = {value:?}\n");
-        let _ = read_text("x.toml", &format!("{QUICKSTART}\n{expr}"), &[]);
+        let Some(rate) = scenario.total_rate_per_s() else {
+            assert!(scenario.with_total_rate(10.0).is_none(), "{}", path.display());
+            continue;
+        };
+        let half = scenario.with_total_rate(rate / 2.0).unwrap();
+        let found = half.total_rate_per_s().unwrap();
+        assert!((found / rate - 0.5).abs() < 1e-9, "{}", path.display());
+        assert!(scenario.with_total_rate(0.0).is_none());
+        assert!(scenario.with_total_rate(f64::NAN).is_none());
+        half.arrivals.iter().for_each(|s| s.process.check().unwrap());
     }
 }

@@ -101,6 +101,14 @@ impl<'de> serde::Deserialize<'de> for Think {
                 self.visit_str(&value.to_string())
             }
 
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Think, E> {
+                self.visit_str(&value.to_string())
+            }
+
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Think, E> {
+                self.visit_str(&value.to_string())
+            }
+
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Think, A::Error> {
                 serde::Deserialize::deserialize(MapAccessDeserializer::new(map)).map(Think::Law)
             }

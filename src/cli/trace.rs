@@ -8,7 +8,7 @@ use crate::arrivals::{Columns, Replay};
 use crate::interop::trace;
 use crate::report::{Format, Grid};
 use crate::stats::burstiness::{TraceStats, inspect};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use std::path::Path;
 
 /// Runs the verb.
@@ -73,7 +73,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         return Ok(bytes);
     }
     if path.is_dir() {
-        return Err(Failure::Other(anyhow!("{} is a folder, not a file", path.display())));
+        return Err(Failure::usage(
+            format!("{} is a folder, not a file", path.display()),
+            "name the file in it",
+        ));
     }
     match std::fs::read(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {

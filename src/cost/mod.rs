@@ -75,7 +75,7 @@ impl Cost {
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     pub fn marginal_ns(&self) -> Option<f64> {
         const LARGE: u32 = 1 << 30;
-        let slope = (self.service_ns(LARGE) - self.service_ns(LARGE / 2)) as f64
+        let slope = self.service_ns(LARGE).saturating_sub(self.service_ns(LARGE / 2)) as f64
             / f64::from(LARGE - LARGE / 2);
         (slope > 0.0).then_some(slope)
     }

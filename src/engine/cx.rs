@@ -359,6 +359,12 @@ impl Cx {
         all.spans().collect()
     }
 
+    /// The timer that fires next, and where it is kept; at one moment the lowest key comes first.
+    #[inline(always)]
+    pub(crate) fn next_timer(&self) -> Option<(usize, (u64, Key))> {
+        self.timers.iter().copied().enumerate().min_by_key(|(_, timer)| *timer)
+    }
+
     /// Frees a batch for reuse.
     #[inline(always)]
     pub(crate) fn release(&mut self, bid: Bid) {
@@ -383,6 +389,16 @@ impl Cx {
     pub(crate) fn set_idle(&mut self, slot: Slot) {
         self.slots[slot as usize] = Instance { running: None, free_since_ns: self.now_ns };
         self.idle += 1;
+    }
+
+    /// Requests waiting where an interest looks.
+    #[inline(always)]
+    pub(crate) fn watched(&self, lane: u8) -> u32 {
+        // No queue has the number of `Interest::ANY_LANE`.
+        match self.lanes.get(usize::from(lane)) {
+            Some(queue) => queue.len(),
+            None => self.lanes.iter().map(Queue::len).sum(),
+        }
     }
 
     /// Requests waiting in any lane.

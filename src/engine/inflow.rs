@@ -7,6 +7,8 @@ use rand::RngExt;
 use rand_distr::Exp1;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Callers of one closed-loop source.
 #[derive(Debug)]
@@ -28,15 +30,20 @@ pub struct Callers {
 pub struct Loops {
     callers: Vec<Callers>,
     pending: BinaryHeap<Reverse<(u64, u8)>>,
-    /// Measured requests still to be sent.
+    /// Measured requests still to be sent, by these callers and by the open sources together.
     left: u64,
     measure_from_ns: u64,
     until_ns: u64,
+    /// Whether the callers have fallen silent.
+    ended: bool,
+    /// Set from outside to silence them early.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Loops {
     /// All callers send their first request at time zero; `measured` requests from
-    /// `measure_from_ns` on are sent in all, and none at or after `until_ns`.
+    /// `measure_from_ns` on are sent in all, those of the open sources beside them included, and
+    /// none by a caller at or after `until_ns`.
     #[must_use]
     pub fn new(
         callers: Vec<Callers>,
@@ -50,14 +57,23 @@ impl Loops {
             left: measured.unwrap_or(u64::MAX),
             measure_from_ns,
             until_ns: until_ns.unwrap_or(u64::MAX),
+            ended: false,
+            stop: None,
             callers,
         }
     }
 
+    /// The same callers, who fall silent once `stop` is set.
+    #[must_use]
+    pub fn unless(self, stop: Option<Arc<AtomicBool>>) -> Self {
+        Self { stop, ..self }
+    }
+
     fn peek(&mut self) -> Option<u64> {
         let Reverse((time, _)) = *self.pending.peek()?;
-        if self.left == 0 || time >= self.until_ns {
-            self.left = 0;
+        let stopped = self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
+        if self.over() || time >= self.until_ns || stopped {
+            self.ended = true;
             self.pending.clear();
             return None;
         }
@@ -67,15 +83,20 @@ impl Loops {
     fn pop(&mut self) -> Option<(u64, u8)> {
         self.peek()?;
         let Reverse((time, tag)) = self.pending.pop()?;
-        if time >= self.measure_from_ns && self.left < u64::MAX {
-            self.left -= 1;
-        }
+        self.count(time);
         Some((time, tag))
     }
 
-    /// Whether no request will be sent any more, whatever is answered.
+    /// Counts a request that was sent.
+    fn count(&mut self, time: u64) {
+        if time >= self.measure_from_ns && self.left < u64::MAX {
+            self.left -= 1;
+        }
+    }
+
+    /// Whether no caller will send a request any more, whatever is answered.
     fn over(&self) -> bool {
-        self.left == 0
+        self.ended || self.left == 0
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
@@ -102,7 +123,8 @@ impl Loops {
 
 /// All arrivals of one run.
 pub struct Inflow {
-    /// Open-loop arrivals.
+    /// Open-loop arrivals. Beside closed loops its own count of measured requests must be
+    /// unlimited: theirs counts both.
     pub feed: Feed,
     /// Closed-loop arrivals, if there are any.
     pub loops: Option<Loops>,
@@ -112,47 +134,65 @@ impl Inflow {
     /// Time of the next arrival that is known.
     #[inline(always)]
     pub(super) fn next_ns(&mut self) -> u64 {
-        let open = self.feed.ready().0.first().copied().unwrap_or(u64::MAX);
+        let open = self.open_ns();
         match &mut self.loops {
             None => open,
             Some(loops) => open.min(loops.peek().unwrap_or(u64::MAX)),
         }
     }
 
+    /// Time of the next open-loop arrival; the end of time when there is none.
+    #[inline(always)]
+    fn open_ns(&mut self) -> u64 {
+        if self.loops.as_ref().is_some_and(|l| l.left == 0) {
+            return u64::MAX;
+        }
+        self.feed.ready().0.first().copied().unwrap_or(u64::MAX)
+    }
+
     /// Whether nothing will arrive any more.
     #[inline(always)]
     pub(super) fn over(&mut self) -> bool {
-        self.feed.ready().0.is_empty()
+        self.open_ns() == u64::MAX
             && self.loops.as_mut().is_none_or(|l| l.peek().is_none() && l.over())
     }
 
     /// Next arrivals up to `until_ns`, at most `most`: a block of the feed, or one caller's.
     #[inline(always)]
     pub(super) fn take(&mut self, until_ns: u64, most: usize, to: &mut impl Taker) -> usize {
-        if let Some(loops) = &mut self.loops {
-            let open = self.feed.ready().0.first().copied().unwrap_or(u64::MAX);
-            // At equal times the open sources come first.
-            if let Some(time) = loops.peek()
-                && time < open
-            {
-                if time > until_ns || most == 0 {
-                    return 0;
-                }
-                if let Some((time, tag)) = loops.pop() {
-                    to.take(&[time], &[tag]);
-                }
-                return 1;
-            }
+        if self.loops.is_some() {
+            return self.take_one(until_ns, most, to);
         }
-        let only_one = self.loops.is_some();
         let (times, tags) = self.feed.ready();
-        let most = if only_one { most.min(1) } else { most };
         let n = leading(&times[..times.len().min(most)], until_ns);
         if n > 0 {
             to.take(&times[..n], &tags[..n]);
             self.feed.consume(n);
         }
         n
+    }
+
+    /// The next arrival of an open source or of a caller.
+    fn take_one(&mut self, until_ns: u64, most: usize, to: &mut impl Taker) -> usize {
+        let open = self.open_ns();
+        let Some(loops) = &mut self.loops else { return 0 };
+        let caller = loops.peek().unwrap_or(u64::MAX);
+        let next = open.min(caller);
+        if most == 0 || next > until_ns || next == u64::MAX {
+            return 0;
+        }
+        // At equal times the open sources come first.
+        if caller < open {
+            if let Some((time, tag)) = loops.pop() {
+                to.take(&[time], &[tag]);
+            }
+        } else {
+            loops.count(open);
+            let (times, tags) = self.feed.ready();
+            to.take(&times[..1], &tags[..1]);
+            self.feed.consume(1);
+        }
+        1
     }
 
     pub(super) fn answered(&mut self, tag: u8, at_ns: u64, refused: bool) {

@@ -5,7 +5,7 @@
 //! arrivals up to `S`, at most `cap`. It holds for open-loop arrivals, one queue, no limit and no
 //! timeouts; any number of instances. Equal to the event engine there, call for call.
 
-use super::{Ending, Rules};
+use super::{Ending, Rules, completion_ns};
 use crate::arrivals::Feed;
 use crate::cost::CostModel;
 use crate::policy::{Anchor, Law};
@@ -99,6 +99,8 @@ struct Run<'a, R> {
     window: Window,
     cut_ns: Option<u64>,
     told_last: bool,
+    /// Requests in batches that were cut off or are never done.
+    lost: u64,
     recorder: &'a mut R,
 }
 
@@ -143,8 +145,14 @@ pub fn run<C: CostModel, R: Recorder>(
     rules: &Rules,
     recorder: &mut R,
 ) -> Ending {
-    let mut run =
-        Run { law, window: Window::new(feed), cut_ns: rules.cut_ns, told_last: false, recorder };
+    let mut run = Run {
+        law,
+        window: Window::new(feed),
+        cut_ns: rules.cut_ns,
+        told_last: false,
+        lost: 0,
+        recorder,
+    };
     let stop = rules.cut_ns.unwrap_or(u64::MAX);
     let mut end_ns = 0;
     let mut free = Free { earliest_ns: 0, slot: 0, all_ns: vec![0; rules.instances as usize] };
@@ -166,13 +174,15 @@ pub fn run<C: CostModel, R: Recorder>(
             took_ns: cost.took_ns(slot_number, size),
             reason: law.reason(size, Nanos(start.timer_ns), Nanos(start.at_ns)),
         };
-        let done_ns = row.start_ns.saturating_add(row.took_ns);
+        let done_ns = completion_ns(row.start_ns, row.took_ns);
         free.busy_until(done_ns);
-        if done_ns <= stop {
+        if done_ns <= stop && done_ns < u64::MAX {
             run.complete(&row, done_ns);
             end_ns = end_ns.max(done_ns);
         } else {
-            run.unfinished(start.size, stop);
+            // Cut off, or never done.
+            run.lost += start.size as u64;
+            run.unfinished(start.size, rules.cut_ns.unwrap_or(row.start_ns));
         }
     }
     run.finish(end_ns)
@@ -244,9 +254,15 @@ impl<R: Recorder> Run<'_, R> {
 
     fn finish(mut self, end_ns: u64) -> Ending {
         let Some(cut) = self.cut_ns else {
+            while !self.window.ended {
+                self.window.extend(self.recorder);
+            }
             self.tell_last();
+            // Behind a batch that is never done.
+            self.lost += self.window.waiting() as u64;
+            self.unfinished(self.window.waiting(), end_ns);
             self.recorder.ended(end_ns);
-            return Ending { at_ns: end_ns, stalled: None };
+            return Ending { at_ns: end_ns, stalled: (self.lost > 0).then_some(self.lost) };
         };
         self.recorder.arrivals_ended(cut);
         while !self.window.ended {

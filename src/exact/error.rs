@@ -48,7 +48,7 @@ impl fmt::Display for NotCovered {
         match self {
             Self::Overloaded { offered_per_s, capacity_per_s } => write!(
                 f,
-                "overloaded: {offered_per_s}/s offered, capacity {capacity_per_s}/s; \
+                "overloaded: {offered_per_s:.1}/s offered, capacity {capacity_per_s:.1}/s; \
                  there is no steady state"
             ),
             Self::Input { name, value } => {

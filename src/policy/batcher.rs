@@ -35,13 +35,16 @@ pub enum Event {
 /// arrivals nobody waits for are absorbed in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
-    /// The lane that is watched.
+    /// The lane that is watched, or [`ANY_LANE`](Self::ANY_LANE).
     pub lane: u8,
     /// Requests it must hold.
     pub at_least: u32,
 }
 
 impl Interest {
+    /// Watches all lanes together.
+    pub const ANY_LANE: u8 = u8::MAX;
+
     /// Deaf to arrivals: only completions and timers matter.
     pub const NONE: Self = Self { lane: 0, at_least: u32::MAX };
 
@@ -49,6 +52,12 @@ impl Interest {
     #[must_use]
     pub const fn queue(n: u32) -> Self {
         Self { lane: 0, at_least: n }
+    }
+
+    /// Woken once all lanes together hold `n` requests.
+    #[must_use]
+    pub const fn any(n: u32) -> Self {
+        Self { lane: Self::ANY_LANE, at_least: n }
     }
 }
 
@@ -69,8 +78,8 @@ pub struct Promises {
 
 /// A batching policy: hears events, issues commands through [`Cx`].
 ///
-/// At one instant the engine first absorbs all arrivals, then completions, then timers, then
-/// arrivals that were caused at this instant; only then it calls [`settle`](Self::settle), again
+/// At one instant the engine first absorbs all arrivals, then completions, then arrivals those
+/// caused at this instant, then timers; only then it calls [`settle`](Self::settle), again
 /// and again until that issues no command.
 pub trait Batcher {
     /// What this policy promises.

@@ -129,6 +129,10 @@ mod text {
             self.visit_str(&value.to_string())
         }
 
+        fn visit_u64<E: Error>(self, value: u64) -> Result<MaxWait, E> {
+            self.visit_str(&value.to_string())
+        }
+
         fn visit_f64<E: Error>(self, value: f64) -> Result<MaxWait, E> {
             self.visit_str(&value.to_string())
         }

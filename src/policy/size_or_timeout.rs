@@ -65,7 +65,9 @@ impl SizeOrTimeout {
         }
         match self.law.reason(size, due, cx.now()) {
             // Expired requests were counted when the rule was met.
-            Reason::Flush if q >= self.law.target => Reason::Idle,
+            Reason::Flush if q >= self.law.target || self.preferred.iter().any(|&p| p <= q) => {
+                Reason::Idle
+            }
             reason => reason,
         }
     }

@@ -1,8 +1,9 @@
 //! The cells of an Outcome as rows.
 
 use super::grid::Grid;
-use super::number::{count, decimals, plus_minus, rate};
+use crate::number::{count, decimals, plus_minus, rate};
 use crate::outcome::{Cell, HalfWidths, Judgement, Latency, Method, Outcome};
+use std::collections::BTreeMap;
 
 /// The table people see: one row per cell.
 #[must_use]
@@ -10,6 +11,11 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
     let axes: Vec<&str> = outcome.axes.iter().map(|a| a.path.as_str()).collect();
     let mut titles: Vec<String> = vec!["<policy".into()];
     titles.extend(axes.iter().map(|path| (*path).to_owned()));
+    let judged = outcome.study == "sweep" && outcome.cells.iter().any(|c| !c.verdicts.is_empty());
+    if judged {
+        titles.push("<thresholds".into());
+    }
+    let exact = outcome.study == "exact";
     let numbers = [
         "p50 ms",
         "p90 ms",
@@ -20,7 +26,8 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
         "busy",
         "<why batches left",
     ];
-    titles.extend(numbers.map(str::to_owned));
+    // The exact solution does not tell reasons apart.
+    titles.extend(numbers.iter().take(if exact { 7 } else { 8 }).map(|t| (*t).to_owned()));
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut grid = Grid::new(&titles);
     for cell in &outcome.cells {
@@ -28,27 +35,58 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
         row.extend(axes.iter().map(|path| {
             cell.coords.get(*path).map_or_else(|| "–".into(), |v| v.trim_matches('"').to_owned())
         }));
-        row.extend(latency_columns(cell));
+        if judged {
+            row.push(together(cell).to_owned());
+        }
+        let intervals = cell.method != Method::Exact;
+        row.extend(latency_columns(cell.latency_ms.as_ref(), cell.stable, intervals));
         row.push(rate(cell.throughput_per_s));
         row.push(decimals(cell.batch_size.mean, 2));
         row.push(format!("{:.1}%", cell.utilization * 100.0));
-        row.push(reasons(cell));
+        if !exact {
+            row.push(reasons(cell));
+        }
+        let columns = row.len();
         grid.row(row);
+        for class in &cell.classes {
+            let mut row = vec![format!("  {}", class.class)];
+            row.extend(axes.iter().map(|_| String::new()));
+            if judged {
+                row.push(String::new());
+            }
+            let intervals = cell.method != Method::Exact;
+            row.extend(latency_columns(class.latency_ms.as_ref(), cell.stable, intervals));
+            row.resize(columns, String::new());
+            grid.row(row);
+        }
     }
     grid
 }
 
-fn latency_columns(cell: &Cell) -> [String; 4] {
-    let Some(l) = &cell.latency_ms else {
-        let word = if cell.stable { "–" } else { "overloaded" };
+/// What the thresholds of a cell come to together.
+fn together(cell: &Cell) -> &'static str {
+    let any = |j| cell.verdicts.iter().any(|v| v.judgement == j);
+    if cell.verdicts.is_empty() {
+        "–"
+    } else if any(Judgement::Fail) {
+        "miss"
+    } else if any(Judgement::Inconclusive) {
+        "open"
+    } else {
+        "meet"
+    }
+}
+
+/// p50, p90, p99 and p99.9; an exact solution has no intervals and more digits.
+fn latency_columns(latency: Option<&Latency>, stable: bool, intervals: bool) -> [String; 4] {
+    let Some(l) = latency else {
+        let word = if stable { "–" } else { "overloaded" };
         return std::array::from_fn(|_| word.to_owned());
     };
-    // An exact solution has no interval to show.
-    let ci = l.ci95.as_ref().filter(|_| cell.method != Method::Exact);
+    let ci = l.ci95.as_ref().filter(|_| intervals);
     let half = |f: &dyn Fn(&HalfWidths) -> Option<f64>| ci.and_then(f);
-    let places = |value: f64, half: Option<f64>| match cell.method {
-        Method::Exact => decimals(value, 3),
-        _ => plus_minus(value, half),
+    let places = |value: f64, half: Option<f64>| {
+        if intervals { plus_minus(value, half) } else { decimals(value, 3) }
     };
     [
         places(l.p50, half(&|h| Some(h.p50))),
@@ -76,10 +114,13 @@ fn reasons(cell: &Cell) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// One line per judged threshold.
+/// One line per judged threshold; none for a sweep, whose table says it cell by cell.
 #[must_use]
 pub fn verdict_lines(outcome: &Outcome) -> Vec<String> {
     let mut lines = Vec::new();
+    if outcome.study == "sweep" {
+        return lines;
+    }
     for cell in &outcome.cells {
         for verdict in &cell.verdicts {
             let word = match verdict.judgement {
@@ -94,9 +135,18 @@ pub fn verdict_lines(outcome: &Outcome) -> Vec<String> {
     lines
 }
 
-/// One line per warning.
+/// One line per warning; for a sweep, how many cells share each kind.
 #[must_use]
 pub fn warning_lines(outcome: &Outcome) -> Vec<String> {
+    if outcome.study == "sweep" {
+        let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+        for warning in outcome.cells.iter().flat_map(|c| &c.warnings) {
+            *kinds.entry(warning.split(':').next().unwrap_or(warning)).or_default() += 1;
+        }
+        let all = count(outcome.cells.len() as u64);
+        let shared = kinds.iter().map(|(kind, n)| format!("{} of {all} cells: {kind}", count(*n)));
+        return outcome.warnings.iter().cloned().chain(shared).collect();
+    }
     let of_cells = outcome
         .cells
         .iter()

@@ -5,7 +5,9 @@ use super::diag::{
     OVERLOAD, Problem, QUEUE_BELOW_CAP, REVERSED, RUN_TOO_SHORT, STATIC_STALL, Span,
     TABLE_TOO_SHORT, WAIT_OVER_SLO,
 };
-use super::estimate::{Load, capacity_per_s, cost_s, people_rate, people_time, thinks_randomly};
+use super::estimate::{
+    Load, capacity_per_s, cost_s, people_count, people_rate, people_time, thinks_randomly,
+};
 use super::resolve::place;
 use super::tree::Node;
 use super::{Labelled, Metric, Op, Scenario, Server, Threshold};
@@ -16,9 +18,13 @@ use crate::policy::{Anchor, Dynamic, MaxWait, Policy};
 /// Exceedances that a judged quantile needs for an interval worth having.
 const EXCEEDANCES: f64 = 50.0;
 
+/// Most requests whose latencies can all be kept.
+const MAX_EXACT: f64 = 1e7;
+
 /// Errors that concern several sections at once.
 pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
     let mut found = Vec::new();
+    found.extend(too_many_to_keep(scenario, tree));
     for server in &scenario.servers {
         let Cost::Table(table) = &server.cost else {
             continue;
@@ -56,6 +62,28 @@ pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
         found.push(Problem::new(CONFLICT, curve.span, what).help(help));
     }
     found
+}
+
+/// Every latency can be kept of a bounded number of requests.
+#[expect(clippy::cast_precision_loss, reason = "a comparison with a round number")]
+fn too_many_to_keep(scenario: &Scenario, tree: &Node) -> Option<Problem> {
+    let run = &scenario.run;
+    if !run.exact_latencies {
+        return None;
+    }
+    let most = Load::of(scenario).requests.or(run.max_requests.map(|n| n as f64))?;
+    if most <= MAX_EXACT {
+        return None;
+    }
+    let node = tree.get("run").unwrap_or(tree);
+    let what = format!(
+        "at most {} latencies can be kept, this run has about {}",
+        people_count(MAX_EXACT),
+        people_count(most)
+    );
+    let help =
+        "shorten the run, or leave `exact_latencies` out: its histogram is accurate to 0.1 %";
+    Some(Problem::new(CONFLICT, place(node, "exact_latencies"), what).help(help))
 }
 
 /// What is legal but hardly meant.
@@ -230,11 +258,12 @@ impl Checker<'_> {
                 && !self.swept("arrivals")
             {
                 let what = format!(
-                    "about {n:.0} requests are too few to judge p({}): {:.0} of them lie beyond it",
+                    "about {} requests are too few to judge p({}): {:.0} of them lie beyond it",
+                    people_count(n),
                     (q * 1e9).round() / 1e7,
                     n * (1.0 - q)
                 );
-                let help = format!("simulate {needed:.0} requests or more");
+                let help = format!("simulate {} requests or more", people_count(needed));
                 self.warn(RUN_TOO_SHORT, span, what, help);
             }
         }
@@ -371,7 +400,7 @@ impl Checker<'_> {
         }
         if dynamic.target() <= 1 {
             let what = "max_wait changes nothing: a free instance starts at one request".to_owned();
-            let help = "raise max_batch_size or min_batch_size, or leave the waiting to \"greedy\"";
+            let help = "raise max_batch_size or min_batch_size, or write kind = \"greedy\"";
             return self.warn(NO_EFFECT, place(node, "max_wait"), what, help);
         }
         let Some((expected, most)) = self.load.batch(server, wait) else {

@@ -1,6 +1,6 @@
 //! Diagnostics: what is wrong, where, and what to write instead.
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,15 +80,17 @@ impl Diagnostic {
             .id(self.code)
             .elements([] as [annotate_snippets::Message<'_>; 0]);
         if let Some(place) = &self.place {
-            let mut mark = AnnotationKind::Primary.span(place.in_bounds());
-            if let Some(label) = &self.label {
-                mark = mark.label(label.as_str());
-            }
-            group = group.element(
-                Snippet::source(place.source.text.as_str())
-                    .path(place.source.name.as_str())
-                    .annotation(mark),
-            );
+            let range = place.in_bounds();
+            group = if range == (0..0) {
+                group.element(Origin::path(place.source.name.as_str()))
+            } else {
+                let mut mark = AnnotationKind::Primary.span(range);
+                if let Some(label) = &self.label {
+                    mark = mark.label(label.as_str());
+                }
+                let snippet = Snippet::source(place.source.text.as_str());
+                group.element(snippet.path(place.source.name.as_str()).annotation(mark))
+            };
         }
         for help in &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
@@ -126,6 +128,12 @@ impl Place {
     }
 }
 
+/// The part of a stretch that is on its first line: whole tables are not worth showing.
+fn first_line(text: &str, start: usize, end: usize) -> Range<usize> {
+    let line = text.get(start..end).and_then(|t| t.lines().next());
+    start..line.map_or(end, |line| start + line.trim_end().len())
+}
+
 /// A stretch of one of the texts of a reading; small and copyable, so every node has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -137,6 +145,9 @@ pub(crate) struct Span {
 impl Span {
     /// Of something no text holds, such as a default.
     pub(crate) const NONE: Self = Self { source: u32::MAX, start: 0, end: 0 };
+
+    /// The scenario as a whole.
+    pub(crate) const SCENARIO: Self = Self { source: 0, start: 0, end: 0 };
 
     /// Bytes `range` of the text with number `source`.
     pub(crate) fn new(source: u32, range: Range<usize>) -> Self {
@@ -186,12 +197,18 @@ impl Texts {
         self.0.get(number as usize)
     }
 
+    /// The place of a stretch, cut to its first line.
+    pub(crate) fn place(&self, span: Span) -> Option<Place> {
+        let source = self.get(span.source)?;
+        Some(Place {
+            range: first_line(&source.text, span.start as usize, span.end as usize),
+            source: Arc::clone(source),
+        })
+    }
+
     /// A problem as a user sees it.
     pub(crate) fn diagnose(&self, problem: Problem) -> Diagnostic {
-        let place = self.get(problem.span.source).map(|source| Place {
-            source: Arc::clone(source),
-            range: problem.span.start as usize..problem.span.end as usize,
-        });
+        let place = self.place(problem.span);
         Diagnostic {
             severity: if problem.code.starts_with('W') {
                 Severity::Warning

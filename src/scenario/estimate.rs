@@ -2,42 +2,18 @@
 
 use super::{Scenario, Server};
 use crate::arrivals::{Process, Think, ThinkKind, ThinkLaw};
-use crate::cost::{Cost, Table};
+use crate::cost::Cost;
 use crate::policy::Policy;
 use crate::time::Nanos;
 
 /// Mean seconds of one pass over `n` items.
 pub(crate) fn cost_s(cost: &Cost, n: u32) -> f64 {
-    match cost {
-        Cost::Affine(c) => c.fixed.as_s() + c.per_item.as_s() * f64::from(n),
-        Cost::Table(table) => table_s(table, n),
-        Cost::File(_) => 0.0,
-    }
-}
-
-fn table_s(table: &Table, n: u32) -> f64 {
-    let points = &table.points;
-    let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return 0.0;
-    };
-    if n <= first.n {
-        return first.time.as_s();
-    }
-    let right = points.iter().position(|p| p.n >= n).unwrap_or(points.len() - 1);
-    let Some(left) = right.checked_sub(1).and_then(|i| points.get(i)) else {
-        return last.time.as_s();
-    };
-    let right = points.get(right).unwrap_or(last);
-    let slope = (right.time.as_s() - left.time.as_s()) / f64::from(right.n - left.n);
-    (left.time.as_s() + slope * f64::from(n - left.n)).max(0.0)
+    Nanos(cost.service_ns(n)).as_s()
 }
 
 /// Requests per second of a queue that never empties; `None` where there is no limit.
 pub(crate) fn capacity_per_s(server: &Server, policy: &Policy) -> Option<f64> {
-    let instances = f64::from(server.instances);
-    let cap = policy.cap().unwrap_or(1 << 20);
-    let seconds = cost_s(&server.cost, cap);
-    (seconds > 0.0).then(|| instances * f64::from(cap) / seconds)
+    server.cost.capacity_per_s(policy.cap(), server.instances)
 }
 
 /// What is offered, as far as it can be said without simulating.
@@ -125,13 +101,21 @@ pub(crate) fn thinks_randomly(think: &Think) -> bool {
 /// A rate as people write it: `1,333/s`, `117.6/s`.
 pub(crate) fn people_rate(per_s: f64) -> String {
     if per_s >= 1000.0 {
-        let whole = format!("{per_s:.0}");
-        let (head, tail) = whole.split_at(whole.len() % 3);
-        let mut groups: Vec<&str> = if head.is_empty() { Vec::new() } else { vec![head] };
-        groups.extend(tail.as_bytes().chunks(3).filter_map(|c| std::str::from_utf8(c).ok()));
-        return format!("{}/s", groups.join(","));
+        return format!("{}/s", people_count(per_s));
     }
     format!("{}/s", short(per_s))
+}
+
+/// A count as people write it: `10,000`.
+pub(crate) fn people_count(n: f64) -> String {
+    let whole = format!("{n:.0}");
+    let (head, tail) = whole.split_at(whole.len() % 3);
+    let mut groups: Vec<&str> = Vec::new();
+    if !head.is_empty() {
+        groups.push(head);
+    }
+    groups.extend(tail.as_bytes().chunks(3).filter_map(|c| std::str::from_utf8(c).ok()));
+    groups.join(",")
 }
 
 /// Milliseconds as people write them.

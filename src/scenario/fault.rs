@@ -91,7 +91,10 @@ impl Fault {
     fn unknown_key(view: &View<'_>, key: &str, expected: &[&str], span: Span) -> Self {
         let mut valid: Vec<&str> = expected.to_vec();
         valid.extend(view.skip);
-        Self::new(unknown_key(view.table, view.kind, key, &valid, view.node, span), Lacks::Nothing)
+        Self::new(
+            unknown_key(view.table, view.kind.or(view.key), key, &valid, view.node, span),
+            Lacks::Nothing,
+        )
     }
 
     /// A table that needs a `kind` has none.
@@ -151,7 +154,7 @@ impl Fault {
 /// A key that a table does not have: still to come, a misspelling, or neither.
 pub(crate) fn unknown_key(
     table: known::Table,
-    kind: Option<&str>,
+    owner: Option<&str>,
     key: &str,
     valid: &[&str],
     node: &super::tree::Node,
@@ -161,10 +164,11 @@ pub(crate) fn unknown_key(
         return Problem::new(NOT_YET, span, format!("`{key}` is not known to this version yet"))
             .help("leave it out, or use a version that has it");
     }
-    let whose = kind.map(|kind| format!(" of `{kind}`")).unwrap_or_default();
+    let whose = owner.map(|owner| format!(" of `{owner}`")).unwrap_or_default();
     let mut problem = Problem::new(UNKNOWN_KEY, span, format!("unknown key `{key}`{whose}"));
     let free: Vec<&str> = valid.iter().copied().filter(|v| node.get(v).is_none()).collect();
-    if let Some(near) = known::closest(key, &free) {
+    // A key that is given already is the second-best guess.
+    if let Some(near) = known::closest(key, &free).or_else(|| known::closest(key, valid)) {
         problem = problem.label(format!("did you mean `{near}`?"));
     }
     if valid.is_empty() {
@@ -178,8 +182,7 @@ fn expected_words(expected: &dyn Expected) -> String {
     let text = expected.to_string();
     match text.as_str() {
         "u8" | "u16" | "u64" | "usize" => "a whole number, 0 or more".into(),
-        "u32" => "a whole number from 0 to 4294967295".into(),
-        "i8" | "i16" | "i32" | "i64" => "a whole number".into(),
+        "u32" | "i8" | "i16" | "i32" | "i64" => "a whole number".into(),
         "f32" | "f64" => "a number".into(),
         "a boolean" => "`true` or `false`".into(),
         "a string" => "a text in quotes".into(),
@@ -237,8 +240,17 @@ impl Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let wanted = expected_words(expected);
-        let message = format!("must be {wanted}, not {}", found_words(found));
+        let number = matches!(found, Unexpected::Signed(_) | Unexpected::Unsigned(_));
+        let wanted = match expected.to_string().as_str() {
+            "u32" if number => "a whole number from 0 to 4,294,967,295".into(),
+            _ => expected_words(expected),
+        };
+        let message = match found {
+            Unexpected::Unit | Unexpected::Option => {
+                format!("has no value, it must be {wanted}")
+            }
+            _ => format!("must be {wanted}, not {}", found_words(found)),
+        };
         let mut problem = Problem::new(WRONG_TYPE, Span::NONE, message);
         problem.help.extend(type_help(found, &wanted));
         Self::new(problem, Lacks::Subject)

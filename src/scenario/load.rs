@@ -1,10 +1,10 @@
 //! Loading: from a file or text to a [`Scenario`], and on to the points of a sweep.
 
 use super::axes::AxisNode;
-use super::diag::{CONFLICT, Diagnostic, Problem, Span, Texts};
+use super::diag::{CONFLICT, Diagnostic, Place, Problem, Span, Texts};
 use super::resolve::Resolver;
 use super::set::{self, Edit};
-use super::source::{Format, Source, decode};
+use super::source::{Format, Input, decode};
 use super::supply::{Cache, Files};
 use super::tree::{self, Node, parse_value};
 use super::{Scenario, check};
@@ -28,11 +28,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// All independent errors that were found, in the order of the text.
-pub fn load(
-    source: &Source,
-    sets: &[String],
-    files: &dyn Files,
-) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(source: &Input, sets: &[String], files: &dyn Files) -> Result<Loaded, Vec<Diagnostic>> {
     let text = decode(&source.name, &source.bytes).map_err(|d| vec![d])?;
     let format = source.format.unwrap_or_else(|| Format::sniff(&text));
     let mut texts = Texts::default();
@@ -98,6 +94,14 @@ fn resolve(
 }
 
 impl Loaded {
+    /// Where the threshold with this index is written, for annotations of its line.
+    #[must_use]
+    pub fn threshold_place(&self, index: usize) -> Option<Place> {
+        let table = self.tree.get("threshold")?.one_or_many().get(index)?;
+        let span = table.get("expr").map_or(table.span, |expr| expr.span);
+        self.texts.place(span)
+    }
+
     /// The scenario at one point of its sweep: each path set to its value, and no sweep of its
     /// own.
     ///
@@ -108,7 +112,19 @@ impl Loaded {
         let mut cache = self.cache.clone();
         let mut texts = self.texts.clone();
         let edits = coords.iter().map(|(path, value)| (*path, Span::NONE, *value, Span::NONE));
-        self.point(edits, None, &mut cache, &mut texts).map_err(|p| diagnose(&texts, p))
+        if let Ok(scenario) = self.point(edits, None, &mut cache, &mut texts) {
+            return Ok(scenario);
+        }
+        // Once more, with places to point at.
+        let mut placed = Vec::with_capacity(coords.len());
+        for (path, value) in coords {
+            let number = texts.add("sweep", format!("{path} = {value}"));
+            let start = path.len() + " = ".len();
+            let at = Span::new(number, start..start + value.len());
+            placed.push((*path, Span::new(number, 0..path.len()), *value, at));
+        }
+        self.point(placed.into_iter(), None, &mut cache, &mut texts)
+            .map_err(|p| diagnose(&texts, p))
     }
 
     fn point<'e>(
@@ -160,6 +176,9 @@ fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span)) -> Pro
     if !problem.span.is_some() {
         problem.span = value.1;
     }
-    problem.help.push(format!("this is `{}` = {} of the sweep", axis.path, value.0));
+    // At the axis itself the place says it all.
+    if problem.span != value.1 && problem.span != axis.path_span {
+        problem.help.push(format!("this is `{}` = {} of the sweep", axis.path, value.0));
+    }
     problem
 }

@@ -30,7 +30,7 @@ mod yaml;
 pub use diag::{CODES, Diagnostic, Place, Severity, Text};
 pub use load::{Loaded, load};
 pub use schema::{schema, starter};
-pub use source::{Format, Source as Input};
+pub use source::{Format, Input};
 pub use supply::{Disk, Files, TraceParser, TraceProblem};
 
 use crate::arrivals::{Process, Trace};

@@ -1,18 +1,8 @@
 //! The total rate of a scenario, and its scaling.
 
 use super::Scenario;
-use crate::arrivals::{Mmpp, Process, TimeScale, TimeScaleMode, Trace};
-use crate::time::Nanos;
+use crate::arrivals::{Mmpp, Process, TimeScale, TimeScaleMode};
 use crate::units::Rate;
-
-/// Arrivals per second of a recording: gaps per span.
-#[expect(clippy::cast_precision_loss, reason = "counts of requests")]
-fn recorded_rate(trace: &Trace) -> f64 {
-    match trace.arrivals.last() {
-        Some(last) if *last > Nanos::ZERO => (trace.arrivals.len() - 1) as f64 / last.as_s(),
-        _ => 0.0,
-    }
-}
 
 impl Scenario {
     /// Arrivals per second of all sources together; `None` with a closed loop, whose clients set
@@ -28,10 +18,19 @@ impl Scenario {
                 Process::Mmpp(p) => p.law().ok()?.mean_rate_per_s(),
                 Process::OnOff(p) => p.law().ok()?.mean_rate_per_s(),
                 Process::ClosedLoop(_) => return None,
-                Process::Trace(p) => recorded_rate(source.trace.as_deref()?) * p.factor(),
+                Process::Trace(p) => source.trace.as_ref()?.rate_per_s() * p.factor(),
             };
         }
         (total > 0.0 && total.is_finite()).then_some(total)
+    }
+
+    /// Arrivals per second of the open sources together; `None` where there is none, or where a
+    /// recorded source has no rate.
+    #[must_use]
+    pub fn open_rate_per_s(&self) -> Option<f64> {
+        let closed = |s: &&super::Source| matches!(s.process, Process::ClosedLoop(_));
+        let open = self.arrivals.iter().filter(|s| !closed(s)).cloned().collect();
+        Self { arrivals: open, ..self.clone() }.total_rate_per_s()
     }
 
     /// Multiplies the rate of every open source by `factor`, which is positive and finite: more

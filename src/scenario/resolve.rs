@@ -19,6 +19,9 @@ use crate::time::Nanos;
 
 const SEED: u64 = 42;
 
+/// Sources are told apart by one byte, and so are classes.
+const MOST_SOURCES: usize = 255;
+
 /// One reading of a tree.
 pub(crate) struct Resolver<'a> {
     pub(crate) files: Option<&'a dyn Files>,
@@ -103,7 +106,8 @@ impl Resolver<'_> {
 
     fn root_keys(&mut self, root: &Node) {
         for entry in root.entries().unwrap_or(&[]) {
-            if !ROOT_KEYS.contains(&entry.key.as_str()) {
+            // Editors find the schema of a JSON file by `$schema`.
+            if !ROOT_KEYS.contains(&entry.key.as_str()) && entry.key != "$schema" {
                 let key = &entry.key;
                 self.push(unknown_key(Table::Root, None, key, ROOT_KEYS, root, entry.key_span));
             }
@@ -155,7 +159,9 @@ impl Resolver<'_> {
         };
         let Some(node) = root.get(key) else {
             let message = format!("a scenario says {what}: `{key}` is missing");
-            self.push(Problem::new(NOTHING, Span::NONE, message).help(format!("add {example}")));
+            self.push(
+                Problem::new(NOTHING, Span::SCENARIO, message).help(format!("add {example}")),
+            );
             return Vec::new();
         };
         let tables = node.one_or_many();
@@ -273,6 +279,12 @@ impl Resolver<'_> {
         servers: &[Server],
         policies: &[Labelled],
     ) {
+        if sources.len() > MOST_SOURCES {
+            let span = root.get("arrivals").map_or(root.span, |n| n.span);
+            let what = format!("{} sources are more than {MOST_SOURCES}", sources.len());
+            let help = "sources of one class and process can be joined: add their rates";
+            self.push(Problem::new(BAD_PARAM, span, what).help(help));
+        }
         let names = sources.iter().map(|s| s.name.as_deref()).collect::<Vec<_>>();
         self.no_twins(root, "arrivals", "name", &names, "two sources are called");
         if servers.len() > 1 && servers.iter().any(|s| s.label.is_none()) {

@@ -20,33 +20,7 @@ pub fn starter() -> &'static str {
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let mut properties = Map::new();
-    let mut add = |key: &str, what: &str, schema: Value| {
-        let mut schema = schema;
-        if let Value::Object(object) = &mut schema {
-            object.insert("description".into(), what.into());
-        }
-        properties.insert(key.into(), schema);
-    };
-    add("schema", "Version of this format.", json!({ "const": 1 }));
-    add(
-        "name",
-        "Name of the scenario, also of its output folder (default: the file's name).",
-        json!({ "type": "string", "minLength": 1 }),
-    );
-    add(
-        "seed",
-        "Seed of all random streams (default 42).",
-        json!({ "type": "integer", "minimum": 0 }),
-    );
-    add("run", "How long and how precisely to simulate.", one::<RunTable>(&mut generator));
-    add("curve", "Asks for a throughput-latency curve.", one::<CurveTable>(&mut generator));
-    add("arrivals", "Sources of requests, superposed.", many::<Process>(&mut generator));
-    add("server", "Servers to compare, usually one.", many::<ServerTable>(&mut generator));
-    add("client", "Fixed delays outside the server.", one::<ClientTable>(&mut generator));
-    add("policy", "Policies to compare.", many::<Policy>(&mut generator));
-    add("threshold", "Objectives to judge.", many::<ThresholdTable>(&mut generator));
-    add("sweep", "Axes of a sweep: paths such as \"dynamic.max_wait\".", sweep());
+    let properties = sections(&mut generator);
     let duration = one::<Nanos>(&mut generator);
     let mut definitions = generator.take_definitions(true);
     adapt(&mut definitions, duration);
@@ -62,6 +36,39 @@ pub fn schema() -> Value {
     });
     tidy(&mut root);
     root
+}
+
+/// The keys at the top.
+fn sections(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut add = |key: &str, what: &str, schema: Value| {
+        let mut schema = schema;
+        if let Value::Object(object) = &mut schema {
+            object.insert("description".into(), what.into());
+        }
+        properties.insert(key.into(), schema);
+    };
+    add("$schema", "Where this schema is, for editors; ignored.", json!({ "type": "string" }));
+    add("schema", "Version of this format.", json!({ "const": 1 }));
+    add(
+        "name",
+        "Name of the scenario, also of its output folder (default: the file's name).",
+        json!({ "type": "string", "minLength": 1 }),
+    );
+    add(
+        "seed",
+        "Seed of all random streams (default 42).",
+        json!({ "type": "integer", "minimum": 0 }),
+    );
+    add("run", "How long and how precisely to simulate.", one::<RunTable>(generator));
+    add("curve", "Asks for a throughput-latency curve.", one::<CurveTable>(generator));
+    add("arrivals", "Sources of requests, superposed.", many::<Process>(generator));
+    add("server", "Servers to compare, usually one.", many::<ServerTable>(generator));
+    add("client", "Fixed delays outside the server.", one::<ClientTable>(generator));
+    add("policy", "Policies to compare.", many::<Policy>(generator));
+    add("threshold", "Objectives to judge.", many::<ThresholdTable>(generator));
+    add("sweep", "Axes of a sweep: paths such as \"dynamic.max_wait\".", sweep());
+    properties
 }
 
 /// What the reader does around the plain types: common keys, and kinds that can be left out.

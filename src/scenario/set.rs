@@ -289,6 +289,8 @@ fn nowhere(root: &Node, path: &str, span: Span) -> Problem {
         problem = problem.help("there are several sources: write `arrivals.NAME.key`");
     } else if valid.contains(&path) {
         problem = problem.help(format!("say which key: `{path}.…`"));
+    } else if path.split('.').any(str::is_empty) {
+        problem = problem.help("a path is names with single dots between them");
     } else if let Some(near) = known::closest(head, &valid) {
         let rest = path.strip_prefix(head).unwrap_or("");
         problem = problem.label(format!("did you mean `{near}{rest}`?"));

@@ -13,8 +13,6 @@ const CURVE_LOADS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9
 const REPLICATIONS: u32 = 20;
 const PRECISION: f64 = 0.01;
 const CURVE_PRECISION: f64 = 0.03;
-/// Most requests whose latencies can all be kept.
-const MAX_EXACT: u64 = 10_000_000;
 
 impl Resolver<'_> {
     pub(crate) fn run(&mut self, root: &Node) -> Run {
@@ -42,89 +40,99 @@ impl Resolver<'_> {
         run
     }
 
+    fn complain(&mut self, code: &'static str, at: (&Node, &str), what: &str, help: &str) {
+        let span = place(at.0, at.1);
+        self.problems.push(Problem::new(code, span, what).help(help));
+    }
+
     fn check_run(&mut self, node: &Node, run: &Run) {
-        let mut bad = |code, key, what: String, help: &str| {
-            self.problems.push(Problem::new(code, place(node, key), what).help(help));
-        };
         if !(0.0001..=0.5).contains(&run.precision) {
             let what =
                 format!("a precision lies between 0.01% and 50%, not {}%", run.precision * 1e2);
-            bad(BAD_PARAM, "precision", what, "write precision = \"1%\"");
+            self.complain(BAD_PARAM, (node, "precision"), &what, "write precision = \"1%\"");
         }
         if !(1..=10_000).contains(&run.replications) {
-            let what = format!("replications lie between 1 and 10,000, not {}", run.replications);
-            bad(BAD_PARAM, "replications", what, "20 is the default; 2 or more give intervals");
+            let n = run.replications;
+            let what = format!("replications lie between 1 and 10,000, not {n}");
+            let help = "20 is the default; 2 or more give intervals";
+            self.complain(BAD_PARAM, (node, "replications"), &what, help);
         }
         if run.duration == Some(Nanos::ZERO) {
+            let what = "a run that takes no time has no requests";
             let help = "write a positive duration, as in \"10min\"";
-            bad(BAD_PARAM, "duration", "a run that takes no time has no requests".into(), help);
+            self.complain(BAD_PARAM, (node, "duration"), what, help);
         }
-        if run.requests.is_some() && run.duration.is_some() {
-            let help = "`requests` counts the measured requests of a cell, `duration` is the \
-                        simulated time of each replication";
-            bad(CONFLICT, "duration", "give either `requests` or `duration`".into(), help);
-        }
-        if run.precision_given && (run.requests.is_some() || run.duration.is_some()) {
-            let what = "a precision is sought only where the length is free".to_owned();
-            let help = "leave out `precision`, or `requests` and `duration`";
-            bad(CONFLICT, "precision", what, help);
+        if run.max_requests == Some(0) {
+            let help = "leave it out for no cap";
+            self.complain(BAD_PARAM, (node, "max_requests"), "`max_requests` is 0", help);
         }
         if let Some(requests) = run.requests
             && requests < u64::from(run.replications)
         {
             let n = run.replications;
             let what = format!("{requests} requests cannot be shared by {n} replications");
-            bad(CONFLICT, "requests", what, "write more requests, or fewer replications");
+            let help = "write more requests, or fewer replications";
+            self.complain(CONFLICT, (node, "requests"), &what, help);
         }
-        if run.max_requests == Some(0) {
-            bad(BAD_PARAM, "max_requests", "`max_requests` is 0".into(), "leave it out for no cap");
+        self.check_length(node, run);
+    }
+
+    /// Keys of which only some can say how long a run is.
+    fn check_length(&mut self, node: &Node, run: &Run) {
+        let fixed = run.requests.is_some() || run.duration.is_some();
+        if run.requests.is_some() && run.duration.is_some() {
+            let what = "give either `requests` or `duration`";
+            let help = "`requests` counts the measured requests of a cell, `duration` is the \
+                        simulated time of each replication";
+            self.complain(CONFLICT, (node, "duration"), what, help);
         }
-        if run.max_requests.is_some() && (run.requests.is_some() || run.duration.is_some()) {
-            let what = "`max_requests` bounds the search for a precision".to_owned();
-            bad(CONFLICT, "max_requests", what, "leave it out: the length is fixed already");
+        if run.precision_given && fixed {
+            let what = "a precision is sought only where the length is free";
+            let help = "leave out `precision`, or `requests` and `duration`";
+            self.complain(CONFLICT, (node, "precision"), what, help);
+        }
+        if run.max_requests.is_some() && fixed {
+            let what = "`max_requests` bounds the search for a precision";
+            let help = "leave it out: the length is fixed already";
+            self.complain(CONFLICT, (node, "max_requests"), what, help);
         }
         if run.end == End::Cut && run.duration.is_none() {
-            let what = "`end = \"cut\"` needs a `duration` to cut at".to_owned();
-            bad(CONFLICT, "end", what, "add duration = \"10s\", or leave `end` out");
-        }
-        if run.exact_latencies && run.requests.is_some_and(|n| n > MAX_EXACT) {
-            let what = "at most 10,000,000 latencies can be kept".to_owned();
-            let help = "lower `requests`, or leave `exact_latencies` out: its histogram is \
-                        accurate to 0.1 %";
-            bad(CONFLICT, "exact_latencies", what, help);
+            let what = "`end = \"cut\"` needs a `duration` to cut at";
+            let help = "add duration = \"10s\", or leave `end` out";
+            self.complain(CONFLICT, (node, "end"), what, help);
         }
         if let (Warmup::Time(warmup), Some(duration)) = (run.warmup, run.duration)
             && warmup >= duration
             && duration > Nanos::ZERO
         {
             let what = format!("the warm-up of {warmup} leaves nothing of {duration}");
-            bad(CONFLICT, "warmup", what, "shorten the warm-up or lengthen the run");
+            let help = "shorten the warm-up or lengthen the run";
+            self.complain(CONFLICT, (node, "warmup"), &what, help);
         }
     }
 
     pub(crate) fn curve(&mut self, root: &Node) -> Option<Curve> {
         let node = root.get("curve")?;
         let table: CurveTable = self.taken(View::of("curve", node).read())?;
-        let mut bad = |code, key, what: &str, help: &str| {
-            self.problems.push(Problem::new(code, place(node, key), what).help(help));
-        };
         if table.loads.is_some() && table.rates.is_some() {
+            let what = "give either `loads` or `rates`";
             let help = "loads are shares of each policy's own capacity, rates are common to all";
-            bad(CONFLICT, "rates", "give either `loads` or `rates`", help);
+            self.complain(CONFLICT, (node, "rates"), what, help);
         }
-        if table.loads.as_ref().is_some_and(|l| {
-            l.is_empty() || l.iter().any(|x| !(0.0..=2.0).contains(x) || *x == 0.0)
-        }) {
-            let what = "loads lie above 0 and at most 2";
-            bad(BAD_PARAM, "loads", what, "write shares of capacity, as in [0.1, 0.5, 0.9]");
+        let fits =
+            |loads: &Vec<f64>| !loads.is_empty() && loads.iter().all(|x| *x > 0.0 && *x <= 2.0);
+        if !table.loads.as_ref().is_none_or(fits) {
+            let help = "write shares of capacity, as in [0.1, 0.5, 0.9]";
+            self.complain(BAD_PARAM, (node, "loads"), "loads lie above 0 and at most 2", help);
         }
         if table.rates.as_ref().is_some_and(Vec::is_empty) {
-            bad(BAD_PARAM, "rates", "a curve needs points", "write rates such as [\"100/s\"]");
+            let help = "write rates such as [\"100/s\"]";
+            self.complain(BAD_PARAM, (node, "rates"), "a curve needs points", help);
         }
         let precision = table.precision.map_or(CURVE_PRECISION, |p| p.get());
         if !(0.0001..=0.5).contains(&precision) {
             let what = "a precision lies between 0.01% and 50%";
-            bad(BAD_PARAM, "precision", what, "write precision = \"3%\"");
+            self.complain(BAD_PARAM, (node, "precision"), what, "write precision = \"3%\"");
         }
         let points = match (table.rates, table.loads) {
             (Some(rates), _) => CurvePoints::Rates(rates.iter().map(|r| r.per_s()).collect()),

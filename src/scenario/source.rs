@@ -20,7 +20,7 @@ pub enum Format {
 
 /// A scenario before it is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct Input {
     /// What diagnostics call it.
     pub name: String,
     /// Name of the scenario unless it gives one itself.
@@ -31,7 +31,7 @@ pub struct Source {
     pub bytes: Vec<u8>,
 }
 
-impl Source {
+impl Input {
     /// Reads a file, or standard input for `-`.
     ///
     /// # Errors
@@ -107,8 +107,8 @@ impl Format {
     /// The format a text looks like: JSON starts with a brace, TOML has `key =` or `[table]` in
     /// its first line of substance, the rest is YAML.
     pub(crate) fn sniff(text: &str) -> Self {
-        let lines = text.lines().map(str::trim_start);
-        let first = lines.filter(|l| !l.is_empty() && !l.starts_with('#')).next();
+        let mut lines = text.lines().map(str::trim_start);
+        let first = lines.find(|l| !l.is_empty() && !l.starts_with('#'));
         match first {
             Some(line) if line.starts_with('{') => Self::Json,
             Some(line) if line.starts_with('[') => Self::Toml,

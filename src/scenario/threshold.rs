@@ -7,7 +7,8 @@ use crate::units::{UnitError, parse_duration, parse_fraction, parse_rate};
 use std::ops::Range;
 
 const EXAMPLES: &str = "write for example \"p(99) < 50ms\", \"mean < 20ms\", \
-    \"attainment(50ms) >= 99%\", \"throughput >= 880/s\", \"rejected <= 0.1%\" or \"expired <= 1%\"";
+    \"attainment(50ms) >= 99%\", \"throughput >= 880/s\", \"rejected <= 0.1%\" or \
+    \"expired <= 1%\"";
 
 /// What an expression compares, how, and with what (ms, a share, or a rate per second).
 ///

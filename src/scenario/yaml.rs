@@ -30,7 +30,6 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Problem> {
             Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) => {}
             Event::DocumentEnd => {}
             event if event.is_node() && root.is_some() => {
-                let _ = event;
                 return Err(Problem::new(
                     SYNTAX,
                     reader.span(&span),
@@ -80,7 +79,10 @@ impl<'a> Reader<'a> {
         let end = self.text.trim_end().len();
         let at = e.marker().byte_offset().unwrap_or(end).min(end);
         let span = Span::new(self.source, at..at + 1);
-        Problem::new(SYNTAX, span, format!("this is not valid YAML: {}", e.info()))
+        let what = e.info();
+        let tab = what.contains("tab");
+        let problem = Problem::new(SYNTAX, span, format!("this is not valid YAML: {what}"));
+        if tab { problem.help("YAML is indented with spaces") } else { problem }
     }
 
     fn span(&self, span: &YamlSpan) -> Span {

@@ -5,7 +5,7 @@ use crate::outcome::{
     Attainment, BatchSize, CdfFile, ClassRow, HalfWidths, Latency, Precision, Requests, SizeCount,
 };
 use crate::policy::Reason;
-use crate::record::{Counts, Histogram, LatencyStore, Summary};
+use crate::record::{Counts, LatencyStore, Summary};
 use crate::stats::half_width;
 use std::collections::BTreeMap;
 

@@ -165,7 +165,7 @@ impl World<'_> {
             Reason::Preferred
         } else if timed_out && self.s.wait != Some(0) {
             Reason::Timer
-        } else if queue.len() >= self.s.target || self.s.wait == Some(0) {
+        } else if queue.len() >= self.s.target || preferred.is_some() || self.s.wait == Some(0) {
             Reason::Idle
         } else {
             Reason::Flush
