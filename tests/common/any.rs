@@ -131,28 +131,35 @@ pub struct Any {
 /// Any scenario: one to three sources of any kind, limits, timeouts, instances, a cut.
 pub fn scenario() -> impl Strategy<Value = Any> {
     let sources = prop::collection::vec(source(Process::KINDS), 1..=3);
-    let server = (1u32..=4, prop::option::weighted(0.3, 1u32..12), 0usize..5);
+    let server = (1u32..=4, prop::option::weighted(0.3, 1u32..12), 0usize..5, 0usize..6);
     (policy(), sources, server, prop::option::weighted(0.3, 1u64..300), 1u64..150, any::<u64>())
-        .prop_map(|(policy, arrivals, (instances, queue_limit, cost), cut, requests, seed)| {
-            // Whole milliseconds meet the grid of the recordings; the others do not.
-            let cost = match cost {
-                0 => worlds::affine(10.0, 0.0),
-                1 => worlds::affine(5.0, 1.0),
-                2 => worlds::affine(0.0, 3.0),
-                3 => worlds::tabulated(8, |n| if n < 4 { 7.0 } else { 20.0 }),
-                _ => worlds::linear(),
-            };
-            let mut scenario = world(worlds::poisson(1.0), cost, policy);
-            scenario.seed = seed;
-            scenario.arrivals = arrivals;
-            scenario.servers[0].instances = instances;
-            scenario.servers[0].queue_limit = queue_limit;
-            if let Some(cut) = cut {
-                scenario.run.end = End::Cut;
-                scenario.run.duration = Some(Nanos(cut * MS));
-            }
-            Any { scenario, requests }
-        })
+        .prop_map(
+            |(policy, arrivals, (instances, queue_limit, cost, jitter), cut, requests, seed)| {
+                // Whole milliseconds meet the grid of the recordings; the others do not.
+                let cost = match cost {
+                    0 => worlds::affine(10.0, 0.0),
+                    1 => worlds::affine(5.0, 1.0),
+                    2 => worlds::affine(0.0, 3.0),
+                    3 => worlds::tabulated(8, |n| if n < 4 { 7.0 } else { 20.0 }),
+                    _ => worlds::linear(),
+                };
+                let mut scenario = world(worlds::poisson(1.0), cost, policy);
+                scenario.seed = seed;
+                scenario.arrivals = arrivals;
+                scenario.servers[0].instances = instances;
+                scenario.servers[0].queue_limit = queue_limit;
+                scenario.servers[0].jitter = match jitter {
+                    0 => worlds::exponential(),
+                    1 => worlds::lognormal(0.5),
+                    _ => Jitter::default(),
+                };
+                if let Some(cut) = cut {
+                    scenario.run.end = End::Cut;
+                    scenario.run.duration = Some(Nanos(cut * MS));
+                }
+                Any { scenario, requests }
+            },
+        )
 }
 
 impl Any {
