@@ -128,6 +128,19 @@ fn exact_scaled(digits: &str, unit: u64) -> Option<u64> {
 /// # Errors
 /// Missing or unknown unit, sign, or a value beyond 100 years.
 pub fn parse_duration(text: &str) -> Result<Nanos, UnitError> {
+    // Far below the end of time, so that sums of a few durations cannot pass it.
+    const LONGEST: Nanos = Nanos(100 * 366 * 24 * 3_600_000_000_000);
+    parse_time(text).and_then(|time| {
+        if time <= LONGEST {
+            return Ok(time);
+        }
+        let what = format!("`{text}` is longer than 100 years");
+        Err(UnitError::new(what, "write a shorter duration, as in \"5ms\""))
+    })
+}
+
+/// Reads a moment or a duration, up to the end of time.
+pub(crate) fn parse_time(text: &str) -> Result<Nanos, UnitError> {
     const HELP: &str = "write a number and a unit: ns, us, ms, s, min or h, as in \"5ms\"";
     let (digits, unit) = split(text);
     if digits.starts_with('-') {
@@ -149,10 +162,8 @@ pub fn parse_duration(text: &str) -> Result<Nanos, UnitError> {
         return Err(UnitError::new(format!("unknown unit of time `{unit}` in `{text}`"), HELP));
     };
     let digits = digits.trim_start_matches('+');
-    // Far below the end of time, so that sums of a few durations cannot pass it.
-    const LONGEST_NS: u64 = 100 * 366 * 24 * 3_600_000_000_000;
-    exact_scaled(digits, unit_ns).filter(|ns| *ns <= LONGEST_NS).map(Nanos).ok_or_else(|| {
-        UnitError::new(format!("`{text}` is not a duration between 0 and 100 years"), HELP)
+    exact_scaled(digits, unit_ns).map(Nanos).ok_or_else(|| {
+        UnitError::new(format!("`{text}` is not a duration between 0 and 584 years"), HELP)
     })
 }
 

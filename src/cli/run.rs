@@ -47,6 +47,11 @@ pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
     if missing {
         outcome.warnings.push("interrupted: what was complete by then is here".into());
     }
+    if missing && outcome.cells.is_empty() {
+        // Nothing is complete: an earlier result in the folder is worth more.
+        say("interrupted before any policy was complete; nothing is saved");
+        return Ok(signals.code());
+    }
     name_side_files(&mut outcome, &mut cdfs);
     show::outcome(&outcome, common.format, &input::title(&scenario))?;
     save(&folder, &outcome, &cdfs)?;

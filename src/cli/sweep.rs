@@ -26,7 +26,7 @@ const JOURNAL: &str = "cells.partial.jsonl";
 /// The cells, one per line, in index order.
 const CELLS: &str = "cells.jsonl";
 /// Batch-size histograms of the cells, one per line.
-const SIZES: &str = "batch-sizes.jsonl";
+pub(super) const SIZES: &str = "batch-sizes.jsonl";
 
 /// A complete cell in the journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub(super) fn run(args: &SweepArgs, common: &Common) -> Done {
     let traces = loaded.scenario.arrivals.iter().filter_map(|s| s.trace.as_deref());
     let traces = traces.map(crate::arrivals::Trace::fingerprint).collect();
     let heading = Heading { outcome: frame, precision: options.precision, traces };
-    let journal = Journal::open(&folder, &heading, cells.len(), args.fresh)?;
+    let journal = Journal::open(&folder, &heading, &cells, args.fresh)?;
     if !journal.done.is_empty() {
         let (done, all) = (journal.done.len() as u64, cells.len() as u64);
         say(&format!("going on: {} of {} cells were complete", count(done), count(all)));
@@ -170,14 +170,16 @@ impl Journal {
         Ok(Self { folder: folder.to_path_buf(), done, file: Mutex::new(file) })
     }
 
-    fn read(path: &Path, heading: &Heading, cells: usize) -> Option<BTreeMap<usize, Entry>> {
+    fn read(path: &Path, heading: &Heading, cells: &[SweepCell]) -> Option<BTreeMap<usize, Entry>> {
         let mut lines = BufReader::new(File::open(path).ok()?).lines();
         let first: Heading = serde_json::from_str(&lines.next()?.ok()?).ok()?;
         if first != *heading {
+            say("starting over: what was saved here is of another scenario, seed or build");
             return None;
         }
         let entries = lines.map_while(|line| serde_json::from_str::<Entry>(&line.ok()?).ok());
-        Some(entries.filter(|e| e.index < cells).map(|e| (e.index, e)).collect())
+        let planned = |e: &Entry| cells.get(e.index).is_some_and(|c| c.coords == e.cell.coords);
+        Some(entries.filter(planned).map(|e| (e.index, e)).collect())
     }
 
     fn append(&self, entry: &Entry) -> Result<(), Failure> {
@@ -201,7 +203,8 @@ impl Journal {
         files::write(&self.folder.join(CELLS), cells.as_bytes())?;
         files::write(&self.folder.join(SIZES), sizes.as_bytes())?;
         files::write(&self.folder.join("outcome.json"), show::json(&outcome)?.as_bytes())?;
-        std::fs::remove_file(self.folder.join(JOURNAL)).context("cannot remove the journal")?;
+        // Gone already where another sweep of the same scenario finished in this folder.
+        let _ = std::fs::remove_file(self.folder.join(JOURNAL));
         Ok((outcome, stalled))
     }
 }

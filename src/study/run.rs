@@ -196,7 +196,9 @@ fn assemble<L: LatencyStore>(
     if measured.interrupted {
         warnings.push("interrupted: the intervals are wider than was asked for".into());
     }
-    let precision = if stable { measure::precision(measured, task.budget.precision) } else { None };
+    let fixed = task.scenario.run.requests.is_some() || task.scenario.run.duration.is_some();
+    let sought = stable && !fixed;
+    let precision = if sought { measure::precision(measured, task.budget.precision) } else { None };
     if let Some(p) = &precision
         && p.reached > p.target
     {
