@@ -155,7 +155,12 @@ struct Journal {
 impl Journal {
     /// Opens the journal of this sweep. One of another scenario, seed, precision or build is
     /// started over.
-    fn open(folder: &Path, heading: &Heading, cells: usize, fresh: bool) -> Result<Self, Failure> {
+    fn open(
+        folder: &Path,
+        heading: &Heading,
+        cells: &[SweepCell],
+        fresh: bool,
+    ) -> Result<Self, Failure> {
         let path = folder.join(JOURNAL);
         let done = if fresh { None } else { Self::read(&path, heading, cells) };
         let done = done.unwrap_or_default();
