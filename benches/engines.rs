@@ -1,5 +1,11 @@
 //! Every policy on both engines next to the limit loop, by criterion and then as ratios.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a bench speaks to people and stops where it is misused"
+)]
 
 #[allow(unreachable_pub, reason = "a module of this bench")]
 mod jobs;

@@ -11,6 +11,7 @@ pub mod arrivals;
 pub mod cost;
 pub mod engine;
 pub mod exact;
+pub mod number;
 pub mod policy;
 pub mod record;
 pub mod rng;

@@ -292,7 +292,7 @@ fn what_is_not_covered_is_said() {
         solve(&input, &rule, cost).unwrap_err().to_string()
     };
     let text = message(poisson(1400.0), at_least(1, 32), &linear);
-    assert!(text.contains("1400/s offered") && text.contains("capacity 1333.33"), "{text}");
+    assert!(text.contains("1400.0/s offered") && text.contains("capacity 1333.3/s"), "{text}");
     let text = message(poisson(2100.0), Rule::AtLeast { min: 1, cap: None }, &linear);
     assert!(text.contains("overloaded"), "{text}");
     let text = message(poisson(f64::NAN), at_least(1, 1), &linear);

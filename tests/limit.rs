@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 #[path = "../benches/jobs/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a module of benches")]
+#[allow(clippy::expect_used, dead_code, unreachable_pub, reason = "a module of benches")]
 mod jobs;
 #[path = "../benches/limit/mod.rs"]
 #[allow(unreachable_pub, reason = "a module of benches")]

@@ -17,8 +17,8 @@ const FUNCTION: usize = 70;
 
 /// Modules that know no files, threads, argument parsers, drawing or serialisation.
 const CORE: &[&str] = &[
-    "time", "units", "rng", "tagged", "arrivals", "cost", "policy", "engine", "llm", "record",
-    "stats", "exact",
+    "time", "units", "number", "rng", "tagged", "arrivals", "cost", "policy", "engine", "llm",
+    "record", "stats", "exact",
 ];
 
 /// A line, from 1, and what is wrong there.
@@ -315,8 +315,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("scenario", &[]),
     ("interop", &["scenario"]),
     ("outcome", &[]),
-    // `report` only for its numbers for people.
-    ("study", &["scenario", "outcome", "report"]),
+    ("study", &["scenario", "outcome"]),
     ("report", &["outcome"]),
     ("plot", &["outcome", "report"]),
 ];

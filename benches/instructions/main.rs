@@ -1,6 +1,12 @@
 //! Fixed work for callgrind: `instructions limit|recurrence|event REQUESTS`; without arguments
 //! it does nothing. `benches/instructions.sh` counts.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a bench speaks to people and stops where it is misused"
+)]
 
 #[allow(dead_code, unreachable_pub, reason = "a module of this bench")]
 #[path = "../jobs/mod.rs"]

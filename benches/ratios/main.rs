@@ -1,5 +1,11 @@
 //! The table of ratios alone, without criterion.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a bench speaks to people and stops where it is misused"
+)]
 
 #[allow(unreachable_pub, reason = "a module of this bench")]
 #[path = "../jobs/mod.rs"]

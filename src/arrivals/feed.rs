@@ -1,6 +1,8 @@
 //! The open-loop arrivals of one replication: sources merged, cut to length, buffered in blocks.
 
 use super::Stream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arrivals per block: large enough to hide the call, small enough to stay in the L1 cache.
 pub const BLOCK: usize = 1024;
@@ -29,6 +31,8 @@ pub struct Feed {
     ended: bool,
     limits: Limits,
     measured_left: u64,
+    /// Set from outside to end the stream early.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Feed {
@@ -52,7 +56,14 @@ impl Feed {
             ended,
             limits,
             measured_left,
+            stop: None,
         }
+    }
+
+    /// The same feed, which ends at its next block once `stop` is set.
+    #[must_use]
+    pub fn unless(self, stop: Option<Arc<AtomicBool>>) -> Self {
+        Self { stop, ..self }
     }
 
     /// The next arrivals that are ready, with their sources: at least one, or none when the
@@ -76,7 +87,8 @@ impl Feed {
     fn refill(&mut self) {
         self.at = 0;
         self.len = 0;
-        if self.ended || self.measured_left == 0 {
+        let stopped = self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
+        if self.ended || self.measured_left == 0 || stopped {
             self.ended = true;
             return;
         }

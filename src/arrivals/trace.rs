@@ -106,6 +106,15 @@ impl Trace {
     }
 }
 
+impl Trace {
+    /// A number that tells one recording from another (FNV-1a over its arrival times).
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mix = |hash: u64, time: &Nanos| (hash ^ time.0).wrapping_mul(0x0100_0000_01b3);
+        self.arrivals.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+}
+
 /// Replays recorded times, every gap divided by a factor.
 pub(super) struct Playback {
     trace: Arc<Trace>,

@@ -113,9 +113,6 @@ pub(super) struct PrecisionArgs {
     /// Keep every latency instead of a histogram (at most 10 million requests)
     #[arg(long)]
     pub(super) exact_latencies: bool,
-    /// What an inconclusive threshold does to the exit code
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub(super) inconclusive: OnInconclusive,
     /// Draw no charts
     #[arg(long)]
     pub(super) no_charts: bool,
@@ -134,6 +131,9 @@ pub(super) struct RunArgs {
     /// Draw the throughput–latency curve, also where the scenario has no [curve]
     #[arg(long)]
     pub(super) curve: bool,
+    /// What an inconclusive threshold does to the exit code
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(super) inconclusive: OnInconclusive,
 }
 
 /// Arguments of `sweep`.

@@ -7,22 +7,40 @@ use crate::cost::Cost;
 use crate::interop;
 use crate::report::{count, decimals, rate};
 use crate::scenario::{self, Disk, Input, Loaded, Scenario};
+use crate::stats::burstiness;
 use crate::study::{Engine, Options};
 use crate::time::Nanos;
 use crate::units::parse_fraction;
 use anyhow::Context;
 
 /// Reads the scenario with its changes, and says its warnings.
-pub(super) fn load(args: &ScenarioArgs, common: &Common) -> Result<Loaded, Failure> {
+pub(super) fn load(
+    args: &ScenarioArgs,
+    precision: Option<&PrecisionArgs>,
+    common: &Common,
+) -> Result<Loaded, Failure> {
     let source = Input::open(&args.scenario).map_err(|d| Failure::Input(vec![d]))?;
     let disk = Disk::beside(&args.scenario, interop::trace::for_scenario);
     let mut sets = args.sets.clone();
     if let Some(seed) = args.seed {
         sets.push(format!("seed={seed}"));
     }
+    // Options that are keys of a scenario are held to the same rules.
+    if let Some(precision) = precision {
+        if let Some(text) = &precision.precision {
+            sets.push(format!("run.precision=\"{text}\""));
+        }
+        if precision.exact_latencies {
+            sets.push("run.exact_latencies=true".into());
+        }
+    }
     let loaded = scenario::load(&source, &sets, &disk)?;
     for warning in &loaded.warnings {
         say(warning.render(colour(common.color)).trim_end());
+    }
+    for source in &loaded.scenario.arrivals {
+        let warnings = source.trace.as_deref().map(burstiness::clock_warnings);
+        warnings.iter().flatten().for_each(|w| say(&format!("warning: trace: {w}")));
     }
     Ok(loaded)
 }
@@ -56,7 +74,17 @@ pub(super) fn options(args: &PrecisionArgs) -> Result<Options, Failure> {
 /// The line above a table: name, arrivals, cost, instances, seed.
 pub(super) fn title(scenario: &Scenario) -> String {
     let mut parts = vec![scenario.name.clone()];
-    let kinds: Vec<&str> = scenario.arrivals.iter().map(|s| s.process.kind()).collect();
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for kind in scenario.arrivals.iter().map(|s| s.process.kind()) {
+        match kinds.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, n)) => *n += 1,
+            None => kinds.push((kind, 1)),
+        }
+    }
+    let kinds: Vec<String> = kinds
+        .into_iter()
+        .map(|(kind, n)| if n == 1 { kind.to_owned() } else { format!("{n} × {kind}") })
+        .collect();
     let kinds = kinds.join(" + ");
     parts.push(match scenario.total_rate_per_s() {
         Some(per_s) => format!("{kinds} {}/s", rate(per_s)),

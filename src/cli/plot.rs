@@ -92,13 +92,18 @@ fn read(path: &Path) -> Result<(Outcome, Vec<CdfFile>), Failure> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut cdfs = Vec::new();
     for name in outcome.cells.iter().filter_map(|c| c.cdf_file.as_ref()) {
-        let side = std::fs::read(folder.join(name)).ok();
+        // A side file lies beside its result, whatever the result says.
+        let name = Path::new(name).file_name().unwrap_or_default();
+        let side = trace::read(&folder.join(name)).ok();
+        let name = name.to_string_lossy();
         match side.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
             Some(cdf) => cdfs.push(cdf),
             None => say(&format!("warning: {name} is missing beside the result, or damaged")),
         }
     }
-    restore_sizes(&mut outcome, &folder.join("batch-sizes.jsonl"));
+    if outcome.study == "sweep" {
+        restore_sizes(&mut outcome, &folder.join(super::sweep::SIZES));
+    }
     Ok((outcome, cdfs))
 }
 

@@ -20,13 +20,18 @@ const LOADS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
 
 /// Runs the verb.
 pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, common)?;
+    let loaded = input::load(&args.scenario, Some(&args.precision), common)?;
     let mut scenario = loaded.scenario;
+    if args.curve && scenario.total_rate_per_s().is_none() {
+        return Err(Failure::usage(
+            "--curve needs a rate that can be varied, and these arrivals have none",
+            "a curve is drawn for open sources with a rate; leave --curve out",
+        ));
+    }
     if args.curve && scenario.curve.is_none() {
         scenario.curve =
             Some(Curve { points: CurvePoints::Loads(LOADS.to_vec()), precision: 0.03 });
     }
-    scenario.run.exact_latencies |= args.precision.exact_latencies;
     let options = input::options(&args.precision)?;
     input::threads(common)?;
     let folder = files::output(args.scenario.output.as_ref(), &scenario.name);
@@ -38,8 +43,14 @@ pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
     let progress = Progress::watch(common.progress, &control, cells, 0);
     let (mut outcome, mut cdfs, stalled) = study::run(&scenario, &options, &control);
     drop(progress);
-    if control.stopped() {
+    let missing = control.cells() < cells;
+    if missing {
         outcome.warnings.push("interrupted: what was complete by then is here".into());
+    }
+    if missing && outcome.cells.is_empty() {
+        // Nothing is complete: an earlier result in the folder is worth more.
+        say("interrupted before any policy was complete; nothing is saved");
+        return Ok(signals.code());
     }
     name_side_files(&mut outcome, &mut cdfs);
     show::outcome(&outcome, common.format, &input::title(&scenario))?;
@@ -49,10 +60,10 @@ pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
         plot::draw_all(&outcome, &cdfs, &folder)?;
     }
     say(&format!("{} requests, results in {}", simulated(&outcome), folder.display()));
-    if control.stopped() {
+    if missing {
         return Ok(signals.code());
     }
-    Ok(verdict_code(&outcome, &stalled, args.precision.inconclusive))
+    Ok(verdict_code(&outcome, &stalled, args.inconclusive))
 }
 
 fn points(scenario: &Scenario) -> u64 {
@@ -65,8 +76,16 @@ fn points(scenario: &Scenario) -> u64 {
 /// Names the side file of every cell that has a distribution.
 pub(super) fn name_side_files(outcome: &mut Outcome, cdfs: &mut [CdfFile]) {
     let with_latency = outcome.cells.iter_mut().filter(|c| c.latency_ms.is_some());
-    for (cell, cdf) in with_latency.zip(cdfs) {
-        cell.cdf_file = Some(format!("cdf-{}.json", files::slug(&cdf.label)));
+    let mut taken: Vec<String> = Vec::new();
+    for (number, (cell, cdf)) in with_latency.zip(cdfs).enumerate() {
+        let slug = files::slug(&cdf.label);
+        let mut name = format!("cdf-{slug}.json");
+        // Labels that differ only in what a file name cannot hold, or in case.
+        if taken.contains(&name.to_lowercase()) {
+            name = format!("cdf-{slug}-{number}.json");
+        }
+        taken.push(name.to_lowercase());
+        cell.cdf_file = Some(name);
     }
 }
 
@@ -124,13 +143,14 @@ pub(super) fn verdict_code(
             count(stall.waiting)
         ));
     }
-    if any(Judgement::Fail) {
+    // A verdict on a server that stopped working would mean little.
+    if !stalled.is_empty() {
+        Code::Stall
+    } else if any(Judgement::Fail) {
         Code::Threshold
     } else if any(Judgement::Inconclusive) && inconclusive == OnInconclusive::Fail {
         Code::Inconclusive
-    } else if stalled.is_empty() {
-        Code::Fine
     } else {
-        Code::Stall
+        Code::Fine
     }
 }

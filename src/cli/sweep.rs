@@ -3,7 +3,7 @@
 use super::args::{Common, SweepArgs};
 use super::exit::{Code, Failure};
 use super::progress::Progress;
-use super::run::{RunInfo, verdict_code};
+use super::run::RunInfo;
 use super::show::{self, say};
 use super::signals::Signals;
 use super::{Done, files, input, plot};
@@ -26,7 +26,7 @@ const JOURNAL: &str = "cells.partial.jsonl";
 /// The cells, one per line, in index order.
 const CELLS: &str = "cells.jsonl";
 /// Batch-size histograms of the cells, one per line.
-const SIZES: &str = "batch-sizes.jsonl";
+pub(super) const SIZES: &str = "batch-sizes.jsonl";
 
 /// A complete cell in the journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,6 +34,8 @@ struct Entry {
     index: usize,
     cell: Cell,
     sizes: Vec<SizeCount>,
+    /// Requests that nothing can start any more.
+    stalled: Option<u64>,
 }
 
 /// First line of the journal: what its cells belong to.
@@ -41,11 +43,13 @@ struct Entry {
 struct Heading {
     outcome: Outcome,
     precision: Option<f64>,
+    /// Of each recorded stream, so that another file under the same name is noticed.
+    traces: Vec<u64>,
 }
 
 /// Runs the verb.
 pub(super) fn run(args: &SweepArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, common)?;
+    let loaded = input::load(&args.scenario, Some(&args.precision), common)?;
     if loaded.scenario.sweep.is_empty() {
         return Err(Failure::usage(
             "this scenario has no [sweep]",
@@ -59,8 +63,10 @@ pub(super) fn run(args: &SweepArgs, common: &Common) -> Done {
     let cells = study::plan_sweep(&loaded.scenario);
     let mut frame = study::outcome_frame("sweep", &loaded.scenario);
     frame.axes = study::axis_values(&loaded.scenario);
-    let heading = Heading { outcome: frame, precision: options.precision };
-    let journal = Journal::open(&folder, &heading, cells.len(), args.fresh)?;
+    let traces = loaded.scenario.arrivals.iter().filter_map(|s| s.trace.as_deref());
+    let traces = traces.map(crate::arrivals::Trace::fingerprint).collect();
+    let heading = Heading { outcome: frame, precision: options.precision, traces };
+    let journal = Journal::open(&folder, &heading, &cells, args.fresh)?;
     if !journal.done.is_empty() {
         let (done, all) = (journal.done.len() as u64, cells.len() as u64);
         say(&format!("going on: {} of {} cells were complete", count(done), count(all)));
@@ -84,7 +90,7 @@ pub(super) fn run(args: &SweepArgs, common: &Common) -> Done {
         ));
         return Ok(signals.code());
     }
-    let outcome = journal.finish(heading.outcome, computed)?;
+    let (outcome, stalled) = journal.finish(heading.outcome, computed)?;
     RunInfo::new(&control, start).save(&folder)?;
     show::outcome(&outcome, common.format, &input::title(&loaded.scenario))?;
     if !args.precision.no_charts {
@@ -92,15 +98,12 @@ pub(super) fn run(args: &SweepArgs, common: &Common) -> Done {
     }
     say(&format!("{} requests, results in {}", simulated(&outcome), folder.display()));
     // A sweep marks what is feasible; a cell that fails is an answer, not a failure.
-    Ok(match verdict_code(&without_verdicts(outcome), &[], args.precision.inconclusive) {
-        Code::Stall => Code::Stall,
-        _ => Code::Fine,
-    })
-}
-
-fn without_verdicts(mut outcome: Outcome) -> Outcome {
-    outcome.cells.iter_mut().for_each(|c| c.verdicts.clear());
-    outcome
+    if stalled == 0 {
+        return Ok(Code::Fine);
+    }
+    let all = count(outcome.cells.len() as u64);
+    say(&format!("error: {} of {all} cells stall: requests wait for ever", count(stalled)));
+    Ok(Code::Stall)
 }
 
 struct Sweep<'a> {
@@ -126,8 +129,10 @@ impl Sweep<'_> {
                 let Some(done) = done.filter(|d| !d.interrupted) else { return Ok(None) };
                 let mut cell = done.cell;
                 let sizes = std::mem::take(&mut cell.batch_size.histogram);
-                let entry = Entry { index, cell, sizes };
-                self.journal.append(&entry)?;
+                let stalled = done.stalled.map(|s| s.waiting);
+                let entry = Entry { index, cell, sizes, stalled };
+                // A disk that is full stays full: do not compute what cannot be kept.
+                self.journal.append(&entry).inspect_err(|_| self.control.stop())?;
                 Ok(Some(entry))
             })
             .collect();
@@ -150,7 +155,12 @@ struct Journal {
 impl Journal {
     /// Opens the journal of this sweep. One of another scenario, seed, precision or build is
     /// started over.
-    fn open(folder: &Path, heading: &Heading, cells: usize, fresh: bool) -> Result<Self, Failure> {
+    fn open(
+        folder: &Path,
+        heading: &Heading,
+        cells: &[SweepCell],
+        fresh: bool,
+    ) -> Result<Self, Failure> {
         let path = folder.join(JOURNAL);
         let done = if fresh { None } else { Self::read(&path, heading, cells) };
         let done = done.unwrap_or_default();
@@ -165,14 +175,16 @@ impl Journal {
         Ok(Self { folder: folder.to_path_buf(), done, file: Mutex::new(file) })
     }
 
-    fn read(path: &Path, heading: &Heading, cells: usize) -> Option<BTreeMap<usize, Entry>> {
+    fn read(path: &Path, heading: &Heading, cells: &[SweepCell]) -> Option<BTreeMap<usize, Entry>> {
         let mut lines = BufReader::new(File::open(path).ok()?).lines();
         let first: Heading = serde_json::from_str(&lines.next()?.ok()?).ok()?;
         if first != *heading {
+            say("starting over: what was saved here is of another scenario, seed or build");
             return None;
         }
         let entries = lines.map_while(|line| serde_json::from_str::<Entry>(&line.ok()?).ok());
-        Some(entries.filter(|e| e.index < cells).map(|e| (e.index, e)).collect())
+        let planned = |e: &Entry| cells.get(e.index).is_some_and(|c| c.coords == e.cell.coords);
+        Some(entries.filter(planned).map(|e| (e.index, e)).collect())
     }
 
     fn append(&self, entry: &Entry) -> Result<(), Failure> {
@@ -182,19 +194,22 @@ impl Journal {
     }
 
     /// Writes the results in index order and drops the journal.
-    fn finish(self, mut outcome: Outcome, computed: Vec<Entry>) -> Result<Outcome, Failure> {
+    fn finish(self, mut outcome: Outcome, computed: Vec<Entry>) -> Result<(Outcome, u64), Failure> {
+        let mut stalled = 0;
         let mut all = self.done;
         all.extend(computed.into_iter().map(|e| (e.index, e)));
         let (mut cells, mut sizes) = (String::new(), String::new());
         for entry in all.into_values() {
             cells += &line(&entry.cell)?;
             sizes += &line(&entry.sizes)?;
+            stalled += u64::from(entry.stalled.is_some());
             outcome.cells.push(entry.cell);
         }
         files::write(&self.folder.join(CELLS), cells.as_bytes())?;
         files::write(&self.folder.join(SIZES), sizes.as_bytes())?;
         files::write(&self.folder.join("outcome.json"), show::json(&outcome)?.as_bytes())?;
-        std::fs::remove_file(self.folder.join(JOURNAL)).context("cannot remove the journal")?;
-        Ok(outcome)
+        // Gone already where another sweep of the same scenario finished in this folder.
+        let _ = std::fs::remove_file(self.folder.join(JOURNAL));
+        Ok((outcome, stalled))
     }
 }

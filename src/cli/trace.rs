@@ -8,7 +8,8 @@ use crate::arrivals::{Columns, Replay};
 use crate::interop::trace;
 use crate::report::{Format, Grid};
 use crate::stats::burstiness::{TraceStats, inspect};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
+use std::io::Read;
 use std::path::Path;
 
 /// Runs the verb.
@@ -64,21 +65,41 @@ fn table(stats: &TraceStats) -> Grid {
     grid
 }
 
+/// Largest file that is read: two years of requests at one a second.
+const LARGEST: u64 = 4 << 30;
+
+fn bounded(bytes: Vec<u8>, path: &Path) -> Result<Vec<u8>, Failure> {
+    if bytes.len() as u64 <= LARGEST {
+        return Ok(bytes);
+    }
+    Err(Failure::usage(
+        format!("{} is larger than 4 GiB", path.display()),
+        "is this a device, or the wrong file? cut a long trace into parts",
+    ))
+}
+
 /// The bytes of a file, or of standard input for `-`.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let place = || format!("cannot read {}", path.display());
     if path == Path::new("-") {
         let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).with_context(place)?;
-        return Ok(bytes);
+        std::io::stdin().take(LARGEST + 1).read_to_end(&mut bytes).with_context(place)?;
+        return bounded(bytes, path);
     }
     if path.is_dir() {
-        return Err(Failure::Other(anyhow!("{} is a folder, not a file", path.display())));
+        return Err(Failure::usage(
+            format!("{} is a folder, not a file", path.display()),
+            "name the file in it",
+        ));
     }
-    match std::fs::read(path) {
+    let opened = std::fs::File::open(path).and_then(|file| {
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    match opened {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::usage(format!("there is no file {}", path.display()), "check the path"))
         }
-        other => Ok(other.with_context(place)?),
+        other => bounded(other.with_context(place)?, path),
     }
 }

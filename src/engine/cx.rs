@@ -359,6 +359,12 @@ impl Cx {
         all.spans().collect()
     }
 
+    /// The timer that fires next, and where it is kept; at one moment the lowest key comes first.
+    #[inline(always)]
+    pub(crate) fn next_timer(&self) -> Option<(usize, (u64, Key))> {
+        self.timers.iter().copied().enumerate().min_by_key(|(_, timer)| *timer)
+    }
+
     /// Frees a batch for reuse.
     #[inline(always)]
     pub(crate) fn release(&mut self, bid: Bid) {

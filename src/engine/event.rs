@@ -9,7 +9,7 @@
 
 use super::inflow::{Inflow, Taker};
 use super::requests::Span;
-use super::{Cx, Ending, Rules, Slot};
+use super::{Cx, Ending, Rules, Slot, completion_ns};
 use crate::cost::CostModel;
 use crate::policy::{Batcher, Event, Interest};
 use crate::record::{BatchRow, Gone, Recorder};
@@ -105,7 +105,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         while let Some((bid, slot)) = self.cx.started.pop() {
             let took = self.cost.took_ns(slot, self.cx.batch(bid).ran_as);
             self.cx.batch_mut(bid).took_ns = took;
-            let done = self.cx.now_ns.saturating_add(took);
+            let done = completion_ns(self.cx.now_ns, took);
             let at = self.agenda.partition_point(|entry| *entry > (done, slot));
             self.agenda.insert(at, (done, slot));
         }
@@ -246,13 +246,19 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
             self.core.agenda.pop();
             self.core.complete(slot, &mut self.inflow);
         }
+        if !self.core.cx.refused.is_empty() {
+            // Before further arrivals can take their places.
+            self.core.tell_refused(&mut self.inflow);
+        }
         if self.inflow.loops.is_some() {
             while self.take(now, usize::MAX) > 0 {}
             self.core.cx.now_ns = now;
         }
-        while let Some(at) = self.core.cx.timers.iter().position(|(t, _)| *t <= now) {
-            let (_, key) = self.core.cx.timers.remove(at);
-            self.core.policy.on(Event::Timer(key), &mut self.core.cx);
+        while let Some((at, timer)) = self.core.cx.next_timer()
+            && timer.0 <= now
+        {
+            self.core.cx.timers.swap_remove(at);
+            self.core.policy.on(Event::Timer(timer.1), &mut self.core.cx);
         }
         self.notice_last_arrival();
         self.interest = self.core.settle(&mut self.inflow);

@@ -7,6 +7,8 @@ use rand::RngExt;
 use rand_distr::Exp1;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Callers of one closed-loop source.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct Loops {
     until_ns: u64,
     /// Whether the callers have fallen silent.
     ended: bool,
+    /// Set from outside to silence them early.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Loops {
@@ -54,13 +58,21 @@ impl Loops {
             measure_from_ns,
             until_ns: until_ns.unwrap_or(u64::MAX),
             ended: false,
+            stop: None,
             callers,
         }
     }
 
+    /// The same callers, who fall silent once `stop` is set.
+    #[must_use]
+    pub fn unless(self, stop: Option<Arc<AtomicBool>>) -> Self {
+        Self { stop, ..self }
+    }
+
     fn peek(&mut self) -> Option<u64> {
         let Reverse((time, _)) = *self.pending.peek()?;
-        if self.over() || time >= self.until_ns {
+        let stopped = self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
+        if self.over() || time >= self.until_ns || stopped {
             self.ended = true;
             self.pending.clear();
             return None;

@@ -17,6 +17,17 @@ pub use requests::Rid;
 
 use crate::rng::SimRng;
 
+/// Moments from here on never come: 292 years. Half of all time is kept free so that sums of a
+/// moment and a delay cannot wrap.
+const NEVER_NS: u64 = u64::MAX / 2;
+
+/// When a batch completes; `u64::MAX` is never.
+#[inline(always)]
+const fn completion_ns(start_ns: u64, took_ns: u64) -> u64 {
+    let done = start_ns.saturating_add(took_ns);
+    if done >= NEVER_NS { u64::MAX } else { done }
+}
+
 /// The server around the policy.
 #[derive(Clone, Debug)]
 pub struct Rules {

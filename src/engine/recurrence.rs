@@ -5,7 +5,7 @@
 //! arrivals up to `S`, at most `cap`. It holds for open-loop arrivals, one queue, no limit and no
 //! timeouts; any number of instances. Equal to the event engine there, call for call.
 
-use super::{Ending, Rules};
+use super::{Ending, Rules, completion_ns};
 use crate::arrivals::Feed;
 use crate::cost::CostModel;
 use crate::policy::{Anchor, Law};
@@ -97,11 +97,37 @@ impl Window {
 struct Run<'a, R> {
     law: Law,
     window: Window,
-    /// When each instance is free.
-    free_ns: Vec<u64>,
     cut_ns: Option<u64>,
     told_last: bool,
+    /// Requests in batches that were cut off or are never done.
+    lost: u64,
     recorder: &'a mut R,
+}
+
+/// When each instance is free, and which is first, the lowest number among equals.
+struct Free {
+    /// A copy that stays in a register: each batch waits for it.
+    earliest_ns: u64,
+    slot: usize,
+    all_ns: Vec<u64>,
+}
+
+impl Free {
+    /// The instance that was free first starts a batch.
+    #[inline(always)]
+    fn busy_until(&mut self, done_ns: u64) {
+        if self.all_ns.len() == 1 {
+            self.earliest_ns = done_ns;
+            return;
+        }
+        self.all_ns[self.slot] = done_ns;
+        (self.earliest_ns, self.slot) = (self.all_ns[0], 0);
+        for (slot, free) in self.all_ns.iter().enumerate().skip(1) {
+            if *free < self.earliest_ns {
+                (self.earliest_ns, self.slot) = (*free, slot);
+            }
+        }
+    }
 }
 
 /// A batch about to start.
@@ -122,16 +148,17 @@ pub fn run<C: CostModel, R: Recorder>(
     let mut run = Run {
         law,
         window: Window::new(feed),
-        free_ns: vec![0; rules.instances as usize],
         cut_ns: rules.cut_ns,
         told_last: false,
+        lost: 0,
         recorder,
     };
     let stop = rules.cut_ns.unwrap_or(u64::MAX);
     let mut end_ns = 0;
+    let mut free = Free { earliest_ns: 0, slot: 0, all_ns: vec![0; rules.instances as usize] };
     loop {
-        let slot = run.earliest();
-        let Some(start) = run.next(run.free_ns[slot]) else {
+        let slot = free.slot;
+        let Some(start) = run.next(free.earliest_ns) else {
             break;
         };
         if start.at_ns > stop || start.at_ns == u64::MAX {
@@ -147,31 +174,21 @@ pub fn run<C: CostModel, R: Recorder>(
             took_ns: cost.took_ns(slot_number, size),
             reason: law.reason(size, Nanos(start.timer_ns), Nanos(start.at_ns)),
         };
-        let done_ns = row.start_ns.saturating_add(row.took_ns);
-        run.free_ns[slot] = done_ns;
-        if done_ns <= stop {
+        let done_ns = completion_ns(row.start_ns, row.took_ns);
+        free.busy_until(done_ns);
+        if done_ns <= stop && done_ns < u64::MAX {
             run.complete(&row, done_ns);
             end_ns = end_ns.max(done_ns);
         } else {
-            run.unfinished(start.size, stop);
+            // Cut off, or never done.
+            run.lost += start.size as u64;
+            run.unfinished(start.size, rules.cut_ns.unwrap_or(row.start_ns));
         }
     }
     run.finish(end_ns)
 }
 
 impl<R: Recorder> Run<'_, R> {
-    /// The instance that is free first, the lowest number among equals.
-    #[inline(always)]
-    fn earliest(&self) -> usize {
-        let mut best = 0;
-        for (slot, free) in self.free_ns.iter().enumerate().skip(1) {
-            if *free < self.free_ns[best] {
-                best = slot;
-            }
-        }
-        best
-    }
-
     /// The next batch, on an instance free at `free_ns`.
     #[inline(always)]
     fn next(&mut self, free_ns: u64) -> Option<Start> {
@@ -237,9 +254,15 @@ impl<R: Recorder> Run<'_, R> {
 
     fn finish(mut self, end_ns: u64) -> Ending {
         let Some(cut) = self.cut_ns else {
+            while !self.window.ended {
+                self.window.extend(self.recorder);
+            }
             self.tell_last();
+            // Behind a batch that is never done.
+            self.lost += self.window.waiting() as u64;
+            self.unfinished(self.window.waiting(), end_ns);
             self.recorder.ended(end_ns);
-            return Ending { at_ns: end_ns, stalled: None };
+            return Ending { at_ns: end_ns, stalled: (self.lost > 0).then_some(self.lost) };
         };
         self.recorder.arrivals_ended(cut);
         while !self.window.ended {

@@ -41,6 +41,9 @@ use model::{Model, Solved};
 use phases::Phases;
 use poisson::surely_at_least;
 
+/// Largest batch a capped rule is solved for: beyond it memory and time are no longer moments.
+const LARGEST_CAP: u32 = 10_000;
+
 /// The arrival process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input {
@@ -116,6 +119,12 @@ fn poisson_input(
     cost: &dyn Fn(u32) -> f64,
 ) -> Result<Solution, NotCovered> {
     match simplified(rule, rate)? {
+        Rule::AtLeast { cap: Some(cap), .. } | Rule::Timer { cap, .. } if cap > LARGEST_CAP => {
+            Err(NotCovered::TooLarge { states: f64::from(cap), limit: LARGEST_CAP as usize })
+        }
+        Rule::AtLeast { min, .. } if min > LARGEST_CAP => {
+            Err(NotCovered::TooLarge { states: f64::from(min), limit: LARGEST_CAP as usize })
+        }
         Rule::AtLeast { min, cap: None } => {
             let (model, solved) = unbounded::solve(rate, min as usize, cost)?;
             Ok(Solution::new(solved, rate, unbounded::ceiling(cost)?, &model.s))
@@ -154,6 +163,9 @@ fn bursty_input(
     let Rule::AtLeast { min: 1, cap } = simplified(rule, rate)? else {
         return Err(NotCovered::BurstyRule);
     };
+    if let Some(cap) = cap.filter(|cap| *cap > LARGEST_CAP) {
+        return Err(NotCovered::TooLarge { states: f64::from(cap), limit: LARGEST_CAP as usize });
+    }
     let (server, solved) = bursty::solve(phases, cap, cost)?;
     let capacity = if cap.is_some() { server.capacity() } else { unbounded::ceiling(cost)? };
     Ok(Solution::new(solved, rate, capacity, server.service()))

@@ -140,6 +140,8 @@ pub struct ClassSummary<L> {
     pub latency_sum_ns: u128,
     /// Largest of those, ns.
     pub latency_max_ns: u64,
+    /// Completions within each limit of the plan.
+    pub within: Vec<u64>,
 }
 
 /// Requests counted at once.
@@ -238,7 +240,8 @@ impl<L: LatencyStore> Summary<L> {
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         let within = vec![0; plan.limits_ns.len()];
-        let classes = vec![ClassSummary::default(); usize::from(plan.classes)];
+        let class = ClassSummary { within: within.clone(), ..ClassSummary::default() };
+        let classes = vec![class; usize::from(plan.classes)];
         Self { plan, within, classes, last_arrival_ns: u64::MAX, ..Self::default() }
     }
 
@@ -340,6 +343,7 @@ impl<L: LatencyStore> Summary<L> {
 
     fn class_members(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8]) {
         let answered = batch.start_ns + batch.took_ns + self.plan.client_ns;
+        let limits = self.plan.limits_ns.clone();
         for (&arrival, &tag) in arrivals.iter().zip(tags) {
             if arrival < self.plan.measure_from_ns {
                 continue;
@@ -349,6 +353,9 @@ impl<L: LatencyStore> Summary<L> {
                 class.latency.add(answered - arrival);
                 class.latency_sum_ns += u128::from(answered - arrival);
                 class.latency_max_ns = class.latency_max_ns.max(answered - arrival);
+                for (within, limit) in class.within.iter_mut().zip(&limits) {
+                    *within += u64::from(answered - arrival <= *limit);
+                }
             }
         }
     }
@@ -378,6 +385,7 @@ impl<L: LatencyStore> Summary<L> {
             a.latency.merge(&b.latency);
             a.latency_sum_ns += b.latency_sum_ns;
             a.latency_max_ns = a.latency_max_ns.max(b.latency_max_ns);
+            add_each(&mut a.within, &b.within, |x, y| *x += y);
         });
     }
 }

@@ -1,7 +1,7 @@
 //! The cells of an Outcome as rows.
 
 use super::grid::Grid;
-use super::number::{count, decimals, plus_minus, rate};
+use crate::number::{count, decimals, plus_minus, rate};
 use crate::outcome::{Cell, HalfWidths, Judgement, Latency, Method, Outcome};
 use std::collections::BTreeMap;
 
@@ -38,14 +38,27 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
         if judged {
             row.push(together(cell).to_owned());
         }
-        row.extend(latency_columns(cell));
+        let intervals = cell.method != Method::Exact;
+        row.extend(latency_columns(cell.latency_ms.as_ref(), cell.stable, intervals));
         row.push(rate(cell.throughput_per_s));
         row.push(decimals(cell.batch_size.mean, 2));
         row.push(format!("{:.1}%", cell.utilization * 100.0));
         if !exact {
             row.push(reasons(cell));
         }
+        let columns = row.len();
         grid.row(row);
+        for class in &cell.classes {
+            let mut row = vec![format!("  {}", class.class)];
+            row.extend(axes.iter().map(|_| String::new()));
+            if judged {
+                row.push(String::new());
+            }
+            let intervals = cell.method != Method::Exact;
+            row.extend(latency_columns(class.latency_ms.as_ref(), cell.stable, intervals));
+            row.resize(columns, String::new());
+            grid.row(row);
+        }
     }
     grid
 }
@@ -64,17 +77,16 @@ fn together(cell: &Cell) -> &'static str {
     }
 }
 
-fn latency_columns(cell: &Cell) -> [String; 4] {
-    let Some(l) = &cell.latency_ms else {
-        let word = if cell.stable { "–" } else { "overloaded" };
+/// p50, p90, p99 and p99.9; an exact solution has no intervals and more digits.
+fn latency_columns(latency: Option<&Latency>, stable: bool, intervals: bool) -> [String; 4] {
+    let Some(l) = latency else {
+        let word = if stable { "–" } else { "overloaded" };
         return std::array::from_fn(|_| word.to_owned());
     };
-    // An exact solution has no interval to show.
-    let ci = l.ci95.as_ref().filter(|_| cell.method != Method::Exact);
+    let ci = l.ci95.as_ref().filter(|_| intervals);
     let half = |f: &dyn Fn(&HalfWidths) -> Option<f64>| ci.and_then(f);
-    let places = |value: f64, half: Option<f64>| match cell.method {
-        Method::Exact => decimals(value, 3),
-        _ => plus_minus(value, half),
+    let places = |value: f64, half: Option<f64>| {
+        if intervals { plus_minus(value, half) } else { decimals(value, 3) }
     };
     [
         places(l.p50, half(&|h| Some(h.p50))),

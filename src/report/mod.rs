@@ -2,11 +2,10 @@
 
 mod cells;
 mod grid;
-mod number;
 
+pub use crate::number::{count, decimals, plus_minus, rate};
 pub use cells::{csv_cells, simulated, summary_table, verdict_lines, warning_lines};
 pub use grid::{Align, Column, Grid};
-pub use number::{count, decimals, plus_minus, rate};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

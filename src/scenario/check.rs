@@ -11,9 +11,10 @@ use super::estimate::{
 use super::resolve::place;
 use super::tree::Node;
 use super::{Labelled, Metric, Op, Scenario, Server, Threshold};
-use crate::arrivals::Process;
+use crate::arrivals::{Process, Think};
 use crate::cost::{Beyond, Cost, Jitter};
 use crate::policy::{Anchor, Dynamic, MaxWait, Policy};
+use crate::time::Nanos;
 
 /// Exceedances that a judged quantile needs for an interval worth having.
 const EXCEEDANCES: f64 = 50.0;
@@ -21,10 +22,31 @@ const EXCEEDANCES: f64 = 50.0;
 /// Most requests whose latencies can all be kept.
 const MAX_EXACT: f64 = 1e7;
 
+/// Callers that do not think before they repeat a rejected request.
+fn rejected_for_ever(scenario: &Scenario, tree: &Node) -> Option<Problem> {
+    let impatient = scenario.arrivals.iter().filter_map(|s| match &s.process {
+        Process::ClosedLoop(p) if p.think == Think::Constant(Nanos::ZERO) => Some(p.clients),
+        _ => None,
+    });
+    let clients: u64 = impatient.map(u64::from).sum();
+    let limit = scenario.servers.iter().filter_map(|s| s.queue_limit).min()?;
+    if clients <= u64::from(limit) {
+        return None;
+    }
+    let what = format!(
+        "{clients} clients that do not think and a queue of {limit}: a rejected client would try \
+         again at once, for ever"
+    );
+    let node = tree.get("server").map(Node::one_or_many).and_then(<[Node]>::first).unwrap_or(tree);
+    let help = "give the clients a think time, or raise queue_limit to their number";
+    Some(Problem::new(CONFLICT, place(node, "queue_limit"), what).help(help))
+}
+
 /// Errors that concern several sections at once.
 pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend(too_many_to_keep(scenario, tree));
+    found.extend(rejected_for_ever(scenario, tree));
     for server in &scenario.servers {
         let Cost::Table(table) = &server.cost else {
             continue;

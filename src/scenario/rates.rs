@@ -24,6 +24,15 @@ impl Scenario {
         (total > 0.0 && total.is_finite()).then_some(total)
     }
 
+    /// Arrivals per second of the open sources together; `None` where there is none, or where a
+    /// recorded source has no rate.
+    #[must_use]
+    pub fn open_rate_per_s(&self) -> Option<f64> {
+        let closed = |s: &&super::Source| matches!(s.process, Process::ClosedLoop(_));
+        let open = self.arrivals.iter().filter(|s| !closed(s)).cloned().collect();
+        Self { arrivals: open, ..self.clone() }.total_rate_per_s()
+    }
+
     /// Multiplies the rate of every open source by `factor`, which is positive and finite: more
     /// of the same requests in the same pattern.
     ///

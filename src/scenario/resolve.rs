@@ -19,6 +19,9 @@ use crate::time::Nanos;
 
 const SEED: u64 = 42;
 
+/// Sources are told apart by one byte, and so are classes.
+const MOST_SOURCES: usize = 255;
+
 /// One reading of a tree.
 pub(crate) struct Resolver<'a> {
     pub(crate) files: Option<&'a dyn Files>,
@@ -276,6 +279,12 @@ impl Resolver<'_> {
         servers: &[Server],
         policies: &[Labelled],
     ) {
+        if sources.len() > MOST_SOURCES {
+            let span = root.get("arrivals").map_or(root.span, |n| n.span);
+            let what = format!("{} sources are more than {MOST_SOURCES}", sources.len());
+            let help = "sources of one class and process can be joined: add their rates";
+            self.push(Problem::new(BAD_PARAM, span, what).help(help));
+        }
         let names = sources.iter().map(|s| s.name.as_deref()).collect::<Vec<_>>();
         self.no_twins(root, "arrivals", "name", &names, "two sources are called");
         if servers.len() > 1 && servers.iter().any(|s| s.label.is_none()) {

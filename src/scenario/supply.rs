@@ -2,9 +2,12 @@
 
 use crate::arrivals::{Replay, Trace};
 use crate::cost::Cost;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Largest file that is read.
+const LARGEST: u64 = 4 << 30;
 
 /// Where the files that a scenario names come from.
 pub trait Files {
@@ -57,7 +60,13 @@ impl Files for Disk {
         if path.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
         }
-        std::fs::read(path)
+        // A device has no end.
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 4 GiB"));
+        }
+        Ok(bytes)
     }
 
     fn trace(&self, replay: &Replay, bytes: Vec<u8>) -> Result<Trace, TraceProblem> {

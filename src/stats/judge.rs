@@ -27,12 +27,20 @@ impl Evidence {
     #[expect(clippy::cast_precision_loss, reason = "a count in an exponent")]
     pub fn p_value(&self) -> Option<f64> {
         let error = standard_error(self.value, &self.sections)?;
+        if !error.is_finite() || !self.value.is_finite() {
+            // A section without a single answer: nothing is known.
+            return Some(1.0);
+        }
         if error > 0.0 {
             let df = (self.sections.len() - 1) as f64;
             let t = StudentsT::new(0.0, 1.0, df).ok()?;
             return Some(2.0 * t.cdf(-((self.value - self.limit) / error).abs()));
         }
         let Some(n) = self.counted else { return Some(0.0) };
+        // "At most 0 %" and "at least 100 %" are met by what was seen or they are not.
+        if self.met && (self.limit <= 0.0 || self.limit >= 1.0) {
+            return Some(0.0);
+        }
         let exception = (self.limit - self.value).abs().min(1.0);
         Some((n as f64 * (-exception).ln_1p()).exp())
     }
@@ -77,6 +85,21 @@ mod tests {
         };
         assert!(evidence(2.0).p_value().unwrap() < 0.001);
         assert!(evidence(1.05).p_value().unwrap() > 0.3);
+    }
+
+    #[test]
+    fn a_limit_at_the_boundary_can_be_met() {
+        let none = Evidence {
+            value: 0.0,
+            limit: 0.0,
+            met: true,
+            sections: vec![0.0; 20],
+            counted: Some(100),
+        };
+        assert_eq!(none.p_value(), Some(0.0));
+        assert_eq!(Evidence { met: false, ..none.clone() }.p_value(), Some(1.0));
+        let unknown = Evidence { sections: vec![0.0, f64::NAN], ..none };
+        assert_eq!(unknown.p_value(), Some(1.0));
     }
 
     #[test]

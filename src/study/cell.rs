@@ -114,8 +114,9 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
             .into_par_iter()
             .map(|section| self.replicate(first + section, self.share(section, each)))
             .collect();
-        for (section, part) in self.measured.sections.iter_mut().zip(parts) {
-            let (summary, stalled) = part?;
+        // All of a wave or nothing of it: sections must stay equally long.
+        let parts: Vec<(Summary<L>, Option<u64>)> = parts.into_iter().collect::<Option<_>>()?;
+        for (section, (summary, stalled)) in self.measured.sections.iter_mut().zip(parts) {
             section.merge(&summary);
             self.measured.pooled.merge(&summary);
             self.measured.stalled = self.measured.stalled.or(stalled);
@@ -136,8 +137,11 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
         }
         let mut summary = Summary::new(self.bench.plan(self.limits_ns, self.warmup));
         let portion = Portion { replication, measured: n, measure_from: self.warmup };
-        let ending = self.bench.run(portion, &mut summary);
+        let ending = self.bench.run_unless(portion, &mut summary, Some(self.control.flag()));
         self.control.add_requests(summary.offered);
+        if self.control.stopped() {
+            return None;
+        }
         Some((summary, ending.stalled))
     }
 
@@ -180,6 +184,26 @@ fn warmup(
     // No start-up is over before a few of the longest batches are.
     let cap = bench.policy.cap().unwrap_or(64).min(1024);
     let floor = Nanos(bench.server.cost.service_ns(cap).saturating_mul(10));
+    // A run of a given duration keeps at least half of it.
+    let half = bench.scenario.run.duration.map_or(Nanos::MAX, |d| Nanos(d.0 / 2));
+    let (found, mut warnings) = settled(bench, sections, each, floor, control);
+    if found > half {
+        warnings.push(format!(
+            "the start-up takes about {found}, more than half of the run: only {half} are \
+             deleted; lengthen the run, or set warmup yourself"
+        ));
+    }
+    (found.min(half), warnings)
+}
+
+/// When the start-up is over, and what is uncertain about it.
+fn settled(
+    bench: &Bench<'_>,
+    sections: u32,
+    each: Option<u64>,
+    floor: Nanos,
+    control: &Control,
+) -> (Nanos, Vec<String>) {
     let mut pilot = (each.unwrap_or(20_000) / 10).clamp(500, 20_000);
     for _ in 0..3 {
         if let Some(found) = pilot_warmup(bench, sections, pilot, control) {

@@ -17,14 +17,17 @@ pub fn curve_points(scenario: &Scenario, options: &Options, control: &Control) -
     for server in &scenario.servers {
         for policy in &scenario.policies {
             for rate in rates(&curve.points, server, policy) {
-                if let Some(scaled) = scenario.with_total_rate(rate) {
+                if let Some(mut scaled) = scenario.with_total_rate(rate) {
+                    // A point of a curve takes no more than its share of a long run.
+                    scaled.run.requests = scaled.run.requests.map(|n| n.min(SMALL.cap));
                     points.push((server, policy, scaled));
                 }
             }
         }
     }
     let precision = options.precision.unwrap_or(curve.precision);
-    let budget = Budget { precision, ..SMALL };
+    let cap = scenario.run.max_requests.map_or(SMALL.cap, |most| most.min(SMALL.cap));
+    let budget = Budget { precision, cap, ..SMALL };
     let cells: Vec<Option<Cell>> = points
         .par_iter()
         .map(|(server, policy, scenario)| {

@@ -5,7 +5,8 @@ use super::measure::chart_quantiles;
 use super::run::{outcome_frame, policy_info};
 use super::verdict::applicable;
 use crate::arrivals::Process;
-use crate::exact::{self, Input, Rule, Solution};
+use crate::exact::{self, Input, NotCovered, Rule, Solution};
+use crate::number;
 use crate::outcome::{
     Attainment, BatchSize, CdfFile, Cell, HalfWidths, Judgement, Latency, Method, Outcome,
     Requests, SizeCount, Verdict,
@@ -34,7 +35,12 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
                     files.push(cdf(&label, &solution, outside));
                     outcome.cells.push(cell(scenario, server, policy, label, &solution));
                 }
-                Err(why) => outcome.warnings.push(format!("{label}: no exact solution: {why}")),
+                Err(Unsolved::Overloaded(why)) => {
+                    outcome.cells.push(overloaded(scenario, server, policy, label, &why));
+                }
+                Err(Unsolved::Uncovered(why)) => {
+                    outcome.warnings.push(format!("{label}: no exact solution: {why}"))
+                }
             }
             control.add_cell();
         }
@@ -42,10 +48,30 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
     (outcome, files)
 }
 
-fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Solution, String> {
+/// Why a policy has no exact solution.
+enum Unsolved {
+    /// There is no steady state.
+    Overloaded(String),
+    /// There may be one; it is not covered.
+    Uncovered(String),
+}
+
+impl From<String> for Unsolved {
+    fn from(why: String) -> Self {
+        Self::Uncovered(why)
+    }
+}
+
+impl From<&str> for Unsolved {
+    fn from(why: &str) -> Self {
+        Self::Uncovered(why.to_owned())
+    }
+}
+
+fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Solution, Unsolved> {
     let input = input(scenario)?;
     if server.instances != 1 {
-        return Err(format!("it covers one instance, this server has {}", server.instances));
+        return Err(format!("it covers one instance, this server has {}", server.instances).into());
     }
     if server.queue_limit.is_some() {
         return Err("it covers an unlimited queue, this server has a queue_limit".into());
@@ -55,7 +81,14 @@ fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Soluti
     }
     #[expect(clippy::cast_precision_loss, reason = "milliseconds of a service time")]
     let service_ms = |n: u32| server.cost.service_ns(n) as f64 / 1e6;
-    exact::solve(&input, &rule(policy)?, &service_ms).map_err(|e| e.to_string())
+    exact::solve(&input, &rule(policy)?, &service_ms).map_err(|e| match e {
+        NotCovered::Overloaded { offered_per_s, capacity_per_s } => Unsolved::Overloaded(format!(
+            "OVERLOADED: {}/s offered, capacity {}/s",
+            number::rate(offered_per_s),
+            number::rate(capacity_per_s)
+        )),
+        other => Unsolved::Uncovered(other.to_string()),
+    })
 }
 
 fn input(scenario: &Scenario) -> Result<Input, String> {
@@ -155,6 +188,53 @@ fn cell(
         classes: Vec::new(),
         warnings: Vec::new(),
         verdicts: thresholds.into_iter().map(|t| verdict(t, s, outside)).collect(),
+        cdf_file: None,
+    }
+}
+
+/// A policy without a steady state: its latency is named, not averaged, and misses every limit.
+fn overloaded(
+    scenario: &Scenario,
+    server: &Server,
+    policy: &Labelled,
+    label: String,
+    why: &str,
+) -> Cell {
+    let capacity = server.cost.capacity_per_s(policy.policy.cap(), 1);
+    let offered = scenario.total_rate_per_s().unwrap_or(0.0);
+    let about_latency = |t: &&Threshold| {
+        matches!(t.metric, Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_))
+    };
+    let failed = applicable(scenario, policy).into_iter().filter(about_latency).map(|t| Verdict {
+        expr: t.expr.clone(),
+        judgement: Judgement::Fail,
+        evidence: why.to_owned(),
+    });
+    Cell {
+        coords: BTreeMap::new(),
+        policy: policy_info(label, policy),
+        method: Method::Exact,
+        replications: 1,
+        requests: Requests::default(),
+        rate_per_s: offered,
+        capacity_per_s: capacity,
+        load: capacity.map(|c| offered / c),
+        stable: false,
+        throughput_per_s: capacity.unwrap_or(0.0),
+        utilization: 1.0,
+        latency_ms: None,
+        queue_ms: None,
+        batch_size: BatchSize {
+            mean: f64::from(policy.policy.cap().unwrap_or(0)),
+            histogram: vec![],
+        },
+        dispatch_reasons: BTreeMap::new(),
+        attainment: Vec::new(),
+        precision: None,
+        warmup_ms: 0.0,
+        classes: Vec::new(),
+        warnings: vec![why.to_owned()],
+        verdicts: failed.collect(),
         cdf_file: None,
     }
 }

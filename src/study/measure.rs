@@ -35,7 +35,9 @@ struct Distribution {
 impl Distribution {
     #[expect(clippy::cast_precision_loss, reason = "for display")]
     fn latency(&self) -> Latency {
-        let value = |i: usize| self.quantiles[i].0;
+        // Interpolation inside a bin must not pass what was seen.
+        let max = self.max_ns as f64 / 1e6;
+        let value = |i: usize| self.quantiles[i].0.min(max);
         let half = |(value, parts): &(f64, Vec<f64>)| half_width(*value, parts).unwrap_or(0.0);
         let p999 = self.n >= P999_NEEDS;
         let ci95 = (self.mean.1.len() > 1).then(|| HalfWidths {
@@ -53,7 +55,7 @@ impl Distribution {
             p95: value(2),
             p99: value(3),
             p999: p999.then(|| value(4)),
-            max: Some(self.max_ns as f64 / 1e6),
+            max: Some(max),
             ci95,
         }
     }

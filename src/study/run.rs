@@ -4,11 +4,11 @@ use super::cell::{Budget, Measured, simulate};
 use super::control::Control;
 use super::curve::curve_points;
 use super::setup::{Bench, Engine};
-use super::verdict::{applicable, judge, limits_ns};
+use super::verdict::{Context, applicable, judge, limits_ns};
 use super::{measure, verdict};
+use crate::number::rate;
 use crate::outcome::{CdfFile, Cell, Method, Outcome, PolicyInfo, SCHEMA, Slo, Tool};
 use crate::record::{ExactLatencies, Histogram, LatencyStore};
-use crate::report::rate;
 use crate::scenario::{Labelled, Metric, Op, Scenario, Server, Threshold};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -110,13 +110,14 @@ fn simulate_as<L: LatencyStore + Send + Sync>(
     control: &Control,
 ) -> Option<CellDone> {
     let bench = task.bench();
-    let offered = task.scenario.total_rate_per_s();
+    // With a closed loop beside them the open sources alone are a lower bound.
+    let offered = task.scenario.open_rate_per_s();
     let cap = task.policy.policy.cap();
     let capacity = task.server.cost.capacity_per_s(cap, task.server.instances);
     let too_much = offered.zip(capacity).is_some_and(|(rate, most)| rate >= most);
-    let mut overload = (too_much && !limited(&bench) && !bench.replays_trace())
-        .then(|| overloaded(offered, capacity));
+    let mut overload = (too_much && !limited(&bench)).then(|| overloaded(offered, capacity));
     // An overloaded queue never settles: a short look at its throughput is all there is.
+    let task = &CellTask { budget: bounded(task), ..task.clone() };
     let budget = match overload {
         Some(_) => Budget { first_wave: SMALL.first_wave, ..task.budget },
         None => task.budget,
@@ -124,9 +125,18 @@ fn simulate_as<L: LatencyStore + Send + Sync>(
     let limits = limits_ns(&task.scenario.thresholds);
     let measured: Measured<L> = simulate(&bench, &limits, &budget, overload.is_some(), control)?;
     if overload.is_none() && grows(&bench, &measured) {
-        overload = Some(overloaded(offered, capacity));
+        overload = Some(overloaded(None, None));
     }
     Some(assemble(task, &measured, &limits, overload, capacity))
+}
+
+/// Most latencies that are kept one by one in a cell.
+const EXACT_LATENCIES: u64 = 10_000_000;
+
+/// The budget of a cell; latencies that are kept one by one bound it further.
+fn bounded(task: &CellTask<'_>) -> Budget {
+    let most = if task.scenario.run.exact_latencies { EXACT_LATENCIES } else { u64::MAX };
+    Budget { cap: task.budget.cap.min(most), ..task.budget }
 }
 
 /// Whether something keeps the queue short whatever is offered.
@@ -147,7 +157,7 @@ fn overloaded(offered: Option<f64>, capacity: Option<f64>) -> String {
 /// A backlog at the last arrival that no full batch and no chance explains.
 #[expect(clippy::cast_precision_loss, reason = "a comparison")]
 fn grows<L>(bench: &Bench<'_>, measured: &Measured<L>) -> bool {
-    if limited(bench) || bench.scenario.total_rate_per_s().is_none() || bench.replays_trace() {
+    if limited(bench) || bench.scenario.open_rate_per_s().is_none() || bench.replays_trace() {
         return false;
     }
     let s = &measured.pooled;
@@ -174,7 +184,10 @@ fn assemble<L: LatencyStore>(
     let limits_ms = verdict::limits_ms(&task.scenario.thresholds);
     let verdicts = if task.judged {
         let thresholds = applicable(task.scenario, task.policy);
-        judge(&thresholds, limits, measured, task.server.instances, overload.as_deref())
+        let classes = bench.classes();
+        let instances = task.server.instances;
+        let context = Context { limits_ns: limits, classes: &classes, instances };
+        judge(&thresholds, &context, measured, overload.as_deref())
     } else {
         Vec::new()
     };
@@ -183,7 +196,9 @@ fn assemble<L: LatencyStore>(
     if measured.interrupted {
         warnings.push("interrupted: the intervals are wider than was asked for".into());
     }
-    let precision = if stable { measure::precision(measured, task.budget.precision) } else { None };
+    let fixed = task.scenario.run.requests.is_some() || task.scenario.run.duration.is_some();
+    let sought = stable && !fixed;
+    let precision = if sought { measure::precision(measured, task.budget.precision) } else { None };
     if let Some(p) = &precision
         && p.reached > p.target
     {

@@ -8,6 +8,8 @@ use crate::record::{Plan, Recorder};
 use crate::rng::{Purpose, substream};
 use crate::scenario::{End, Scenario, Server, Source};
 use crate::time::Nanos;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// One policy on one server under one scenario.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,17 @@ impl<'a> Bench<'a> {
 
     /// Runs a portion into a recorder.
     pub fn run<R: Recorder>(&self, portion: Portion, recorder: &mut R) -> Ending {
+        self.run_unless(portion, recorder, None)
+    }
+
+    /// Runs a portion into a recorder; once `stop` is set no more requests arrive, so that what
+    /// was recorded is part of what was asked for.
+    pub fn run_unless<R: Recorder>(
+        &self,
+        portion: Portion,
+        recorder: &mut R,
+        stop: Option<Arc<AtomicBool>>,
+    ) -> Ending {
         let fixed = FixedCost::new(&self.server.cost, self.policy.cap());
         let (instances, seed) = (self.server.instances, self.scenario.seed);
         let jittered = JitteredCost::new(
@@ -110,8 +123,8 @@ impl<'a> Bench<'a> {
             portion.replication,
         );
         match jittered {
-            None => self.run_with(portion, fixed, recorder),
-            Some(cost) => self.run_with(portion, cost, recorder),
+            None => self.run_with(portion, fixed, recorder, stop),
+            Some(cost) => self.run_with(portion, cost, recorder, stop),
         }
     }
 
@@ -120,13 +133,16 @@ impl<'a> Bench<'a> {
         portion: Portion,
         mut cost: C,
         recorder: &mut R,
+        stop: Option<Arc<AtomicBool>>,
     ) -> Ending {
         let rules = self.rules(portion.replication);
         if self.by_recurrence() {
-            let feed = self.feed(&portion);
+            let feed = self.feed(&portion).unless(stop);
             return recurrence::run(self.policy.law(), &mut cost, feed, &rules, recorder);
         }
-        let inflow = Inflow { feed: self.feed(&portion), loops: self.loops(&portion) };
+        let feed = self.feed(&portion).unless(stop.clone());
+        let loops = self.loops(&portion).map(|loops| loops.unless(stop));
+        let inflow = Inflow { feed, loops };
         event::run(&mut self.policy.batcher(), &mut cost, inflow, &rules, recorder)
     }
 

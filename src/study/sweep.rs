@@ -49,15 +49,17 @@ pub fn plan(scenario: &Scenario) -> Vec<SweepCell> {
 
 /// Whether an axis changes a policy on a server: unless it addresses another one by label.
 fn concerns(scenario: &Scenario, axis: &Axis, policy: usize, server: usize) -> bool {
-    let head = axis.path.split('.').next().unwrap_or_default();
-    let other_policy =
-        scenario.policies.iter().position(|p| p.label == head).is_some_and(|p| p != policy);
-    let other_server = scenario
-        .servers
-        .iter()
-        .position(|s| s.label.as_deref() == Some(head))
-        .is_some_and(|s| s != server);
-    !other_policy && !other_server
+    // Labels may hold dots: the longest that the path starts with is meant.
+    let addressed =
+        |label: &str| axis.path.strip_prefix(label).is_some_and(|rest| rest.starts_with('.'));
+    let policies = scenario.policies.iter().enumerate().map(|(i, p)| (Some(i), None, &*p.label));
+    let servers = scenario.servers.iter().enumerate();
+    let servers = servers.filter_map(|(i, s)| Some((None, Some(i), s.label.as_deref()?)));
+    let meant = policies.chain(servers).filter(|(_, _, label)| addressed(label));
+    match meant.max_by_key(|(_, _, label)| label.len()) {
+        Some((p, s, _)) => p.is_none_or(|p| p == policy) && s.is_none_or(|s| s == server),
+        None => true,
+    }
 }
 
 impl SweepCell {

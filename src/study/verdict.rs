@@ -3,7 +3,7 @@
 use super::cell::Measured;
 use super::measure::rates;
 use crate::outcome::{Judgement, Verdict};
-use crate::record::{LatencyStore, Summary};
+use crate::record::{Counts, LatencyStore, Summary};
 use crate::scenario::{Labelled, Metric, Op, Scenario, Threshold};
 use crate::stats::{Evidence, half_width, holm};
 
@@ -45,6 +45,16 @@ fn limit_ns(threshold: &Threshold) -> Option<u64> {
     }
 }
 
+/// What thresholds refer to.
+pub(super) struct Context<'a> {
+    /// The limits of [`limits_ns`].
+    pub(super) limits_ns: &'a [u64],
+    /// Names of the classes, in order.
+    pub(super) classes: &'a [String],
+    /// Instances of the server.
+    pub(super) instances: u32,
+}
+
 /// What one threshold is judged on.
 struct Case {
     evidence: Evidence,
@@ -54,13 +64,11 @@ struct Case {
 /// Judges thresholds together (Holm); an overloaded cell fails every latency threshold.
 pub(super) fn judge<L: LatencyStore>(
     thresholds: &[&Threshold],
-    limits_ns: &[u64],
+    context: &Context<'_>,
     measured: &Measured<L>,
-    instances: u32,
     overload: Option<&str>,
 ) -> Vec<Verdict> {
-    let cases: Vec<Case> =
-        thresholds.iter().map(|t| case(t, limits_ns, measured, instances)).collect();
+    let cases: Vec<Case> = thresholds.iter().map(|t| case(t, context, measured)).collect();
     let p_values: Vec<Option<f64>> = cases.iter().map(|c| c.evidence.p_value()).collect();
     let known: Vec<f64> = p_values.iter().map(|p| p.unwrap_or(0.0)).collect();
     let clear = holm(&known, LEVEL);
@@ -82,7 +90,8 @@ pub(super) fn judge<L: LatencyStore>(
                     evidence: overload.to_owned(),
                 };
             }
-            let judgement = match (clear[i], case.evidence.met) {
+            let nothing = measured.pooled.offered == 0;
+            let judgement = match (clear[i] && !nothing, case.evidence.met) {
                 (false, _) => Judgement::Inconclusive,
                 (true, true) => Judgement::Pass,
                 (true, false) => Judgement::Fail,
@@ -94,21 +103,64 @@ pub(super) fn judge<L: LatencyStore>(
         .collect()
 }
 
+/// The requests a threshold is about: all, or those of one class.
+struct View<'a> {
+    counts: &'a Counts,
+    offered: u64,
+    latency_sum_ns: u128,
+    within: &'a [u64],
+    throughput_per_s: f64,
+}
+
+/// The requests of the class numbered `class` in a summary, all of them without one.
+#[expect(clippy::cast_precision_loss, reason = "a share of a rate")]
+fn view<L>(s: &Summary<L>, class: Option<usize>, instances: u32) -> View<'_> {
+    let all = View {
+        counts: &s.counts,
+        offered: s.offered,
+        latency_sum_ns: s.latency_sum_ns,
+        within: &s.within,
+        throughput_per_s: rates(s, instances).0,
+    };
+    let Some(c) = class.and_then(|i| s.classes.get(i)) else { return all };
+    let part = c.counts.completed as f64 / s.counts.completed.max(1) as f64;
+    View {
+        counts: &c.counts,
+        offered: c.counts.total(),
+        latency_sum_ns: c.latency_sum_ns,
+        within: &c.within,
+        throughput_per_s: all.throughput_per_s * part,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mean")]
 fn case<L: LatencyStore>(
     threshold: &Threshold,
-    limits_ns: &[u64],
+    context: &Context<'_>,
     measured: &Measured<L>,
-    instances: u32,
 ) -> Case {
-    let at = limit_ns(threshold).and_then(|ns| limits_ns.binary_search(&ns).ok());
-    let offered = Some(measured.pooled.offered);
+    let class = threshold.class.as_ref();
+    let class = class.and_then(|name| context.classes.iter().position(|c| c == name));
+    let at = limit_ns(threshold).and_then(|ns| context.limits_ns.binary_search(&ns).ok());
+    let within = |v: &View<'_>| at.and_then(|i| v.within.get(i).copied()).unwrap_or(0);
+    let offered = Some(view(&measured.pooled, class, context.instances).offered);
+    let known = |value: &dyn Fn(&View<'_>) -> f64, op, limit, counted| {
+        let value = |s: &Summary<L>| value(&view(s, class, context.instances));
+        evidence(measured, value, op, limit, counted)
+    };
+    let simple = |name: &str, count: &dyn Fn(&Counts) -> u64| {
+        let value = |v: &View<'_>| share(count(v.counts), v.offered);
+        let evidence = known(&value, threshold.op, threshold.limit, offered);
+        let words = format!("{name} {}", percent(&evidence));
+        Case { evidence, words }
+    };
     match threshold.metric {
         // "p(q) is below t" is the statement "at most 1 − q of the offered requests miss t".
         Metric::Quantile(q) => {
-            let missed = |s: &Summary<L>| 1.0 - share(within(s, at), s.offered);
             let low_wanted = matches!(threshold.op, Op::Below | Op::AtMost);
             let op = if low_wanted { Op::AtMost } else { Op::Above };
-            let evidence = evidence(measured, missed, op, 1.0 - q, offered);
+            let missed = |v: &View<'_>| 1.0 - share(within(v), v.offered);
+            let evidence = known(&missed, op, 1.0 - q, offered);
             let words = format!(
                 "{} of the offered requests miss {}, allowed {}",
                 percent(&evidence),
@@ -118,43 +170,26 @@ fn case<L: LatencyStore>(
             Case { evidence, words }
         }
         Metric::Attainment(_) => {
-            let met = |s: &Summary<L>| share(within(s, at), s.offered);
-            let evidence = evidence(measured, met, threshold.op, threshold.limit, offered);
+            let met = |v: &View<'_>| share(within(v), v.offered);
+            let evidence = known(&met, threshold.op, threshold.limit, offered);
             let words = format!("attainment {}", percent(&evidence));
             Case { evidence, words }
         }
         Metric::Mean => {
-            let mean = |s: &Summary<L>| s.latency_sum_ns as f64 / s.counts.completed as f64 / 1e6;
-            let evidence = evidence(measured, mean, threshold.op, threshold.limit, None);
+            let mean = |v: &View<'_>| v.latency_sum_ns as f64 / v.counts.completed as f64 / 1e6;
+            let evidence = known(&mean, threshold.op, threshold.limit, None);
             let words = format!("mean {}", plus_minus(&evidence, 1.0, " ms"));
             Case { evidence, words }
         }
         Metric::Throughput => {
-            let rate = |s: &Summary<L>| rates(s, instances).0;
-            let evidence = evidence(measured, rate, threshold.op, threshold.limit, None);
+            let rate = |v: &View<'_>| v.throughput_per_s;
+            let evidence = known(&rate, threshold.op, threshold.limit, None);
             let words = format!("throughput {}", plus_minus(&evidence, 1.0, "/s"));
             Case { evidence, words }
         }
-        Metric::Rejected => share_case(threshold, measured, "rejected", |s| s.counts.rejected),
-        Metric::Expired => share_case(threshold, measured, "expired", |s| s.counts.expired),
+        Metric::Rejected => simple("rejected", &|c| c.rejected),
+        Metric::Expired => simple("expired", &|c| c.expired),
     }
-}
-
-fn share_case<L: LatencyStore>(
-    threshold: &Threshold,
-    measured: &Measured<L>,
-    name: &str,
-    count: impl Fn(&Summary<L>) -> u64,
-) -> Case {
-    let value = |s: &Summary<L>| share(count(s), s.offered);
-    let offered = Some(measured.pooled.offered);
-    let evidence = evidence(measured, value, threshold.op, threshold.limit, offered);
-    let words = format!("{name} {}", percent(&evidence));
-    Case { evidence, words }
-}
-
-fn within<L>(s: &Summary<L>, at: Option<usize>) -> u64 {
-    at.and_then(|i| s.within.get(i).copied()).unwrap_or(0)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]

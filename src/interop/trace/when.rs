@@ -1,6 +1,6 @@
 //! Times as traces write them: date-times, or numbers in a stated unit. Both are exact.
 
-use crate::units::parse_duration;
+use crate::units::parse_time;
 
 /// How the times of a trace are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ fn number(text: &str, unit: &str) -> Result<i128, (&'static str, &'static str)> 
         return Err(("is before zero", "shift the times so that none is negative"));
     }
     let digits = text.trim_start_matches(['+', '-']);
-    parse_duration(&format!("{digits}{unit}"))
+    parse_time(&format!("{digits}{unit}"))
         .map(|time| i128::from(time.0))
         .map_err(|_| ("is beyond 584 years", "check the unit of the column"))
 }
