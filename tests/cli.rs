@@ -1,4 +1,5 @@
 //! The command line as people and scripts use it: exit codes, bytes, interrupts, full disks.
+#![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! The committed gallery is what the scenarios give today: the same texts, and the same geometry
 //! to less than a pixel (floating point may differ in the last digit between targets).
+#![cfg(feature = "plot")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 #[path = "common/gallery.rs"]
