@@ -56,8 +56,8 @@ pub trait Recorder {
     /// may share one batch, `first` marks the first of them).
     fn completed(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8], first: bool);
 
-    /// The same where only the first `n`, at least one, are members, and what lies behind them may be read:
-    /// a recorder that works in blocks of fixed size is faster for it.
+    /// The same where only the first `n`, at least one, are members, and what lies behind them
+    /// may be read: a recorder that works in blocks of fixed size is faster for it.
     #[inline(always)]
     fn completed_ahead(
         &mut self,

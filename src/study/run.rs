@@ -7,7 +7,7 @@ use super::setup::{Bench, Engine};
 use super::verdict::{Context, applicable, judge, limits_ns};
 use super::{measure, verdict};
 use crate::number::rate;
-use crate::outcome::{CdfFile, Cell, Method, Outcome, PolicyInfo, SCHEMA, Slo, Tool};
+use crate::outcome::{CdfFile, Cell, Method, Outcome, PolicyInfo, Precision, SCHEMA, Slo, Tool};
 use crate::record::{ExactLatencies, Histogram, LatencyStore};
 use crate::scenario::{Labelled, Metric, Op, Scenario, Server, Threshold};
 use rayon::prelude::*;
@@ -182,32 +182,19 @@ fn assemble<L: LatencyStore>(
     let nominal = task.scenario.total_rate_per_s().filter(|_| !bench.replays_trace());
     let rate_per_s = nominal.unwrap_or_else(|| measure::measured_rate(pooled));
     let limits_ms = verdict::limits_ms(&task.scenario.thresholds);
+    let classes = bench.classes();
     let verdicts = if task.judged {
         let thresholds = applicable(task.scenario, task.policy);
-        let classes = bench.classes();
         let instances = task.server.instances;
         let context = Context { limits_ns: limits, classes: &classes, instances };
         judge(&thresholds, &context, measured, overload.as_deref())
     } else {
         Vec::new()
     };
-    let mut warnings = measured.warnings.clone();
-    warnings.extend(overload);
-    if measured.interrupted {
-        warnings.push("interrupted: the intervals are wider than was asked for".into());
-    }
     let fixed = task.scenario.run.requests.is_some() || task.scenario.run.duration.is_some();
     let sought = stable && !fixed;
     let precision = if sought { measure::precision(measured, task.budget.precision) } else { None };
-    if let Some(p) = &precision
-        && p.reached > p.target
-    {
-        warnings.push(format!(
-            "precision not reached: p99 is known to ±{:.2} %, asked for ±{:.2} %",
-            p.reached * 100.0,
-            p.target * 100.0
-        ));
-    }
+    let warnings = warnings(measured, overload, precision.as_ref());
     let replays = bench.replays_trace();
     let cell = Cell {
         coords: task.coords.clone(),
@@ -232,7 +219,7 @@ fn assemble<L: LatencyStore>(
         attainment: measure::attainment(measured, &limits_ms),
         precision,
         warmup_ms: measured.warmup.as_ms(),
-        classes: if stable { measure::classes(measured, &bench.classes()) } else { Vec::new() },
+        classes: if stable { measure::classes(measured, &classes) } else { Vec::new() },
         warnings,
         verdicts,
         cdf_file: None,
@@ -240,6 +227,27 @@ fn assemble<L: LatencyStore>(
     let cdf = if stable { measure::cdf(&label, measured) } else { None };
     let stalled = measured.stalled.map(|waiting| Stalled { label, waiting });
     CellDone { cell, cdf, stalled, interrupted: measured.interrupted }
+}
+
+/// What a reader of a cell should know.
+fn warnings<L>(
+    measured: &Measured<L>,
+    overload: Option<String>,
+    precision: Option<&Precision>,
+) -> Vec<String> {
+    let mut warnings = measured.warnings.clone();
+    warnings.extend(overload);
+    if measured.interrupted {
+        warnings.push("interrupted: the intervals are wider than was asked for".into());
+    }
+    if let Some(p) = precision.filter(|p| p.reached > p.target) {
+        warnings.push(format!(
+            "precision not reached: p99 is known to ±{:.2} %, asked for ±{:.2} %",
+            p.reached * 100.0,
+            p.target * 100.0
+        ));
+    }
+    warnings
 }
 
 /// What an Outcome says of a policy.
