@@ -1,6 +1,7 @@
 //! Sectioning: an interval around a pooled estimate from independent sections.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::sync::OnceLock;
 
 /// The `p`-quantile of Student's t with `df` degrees of freedom.
 #[must_use]
@@ -17,7 +18,16 @@ pub fn t_quantile(p: f64, df: u64) -> f64 {
 /// `None` for fewer than two sections.
 #[must_use]
 pub fn half_width(pooled: f64, sections: &[f64]) -> Option<f64> {
-    standard_error(pooled, sections).map(|se| se * t_quantile(0.975, sections.len() as u64 - 1))
+    standard_error(pooled, sections).map(|se| se * t_975(sections.len() - 1))
+}
+
+/// The 97.5 % quantile of Student's t; solving for it takes longer than everything around it, so
+/// the usual ones are kept.
+fn t_975(df: usize) -> f64 {
+    const KEPT: usize = 64;
+    static QUANTILES: [OnceLock<f64>; KEPT] = [const { OnceLock::new() }; KEPT];
+    let solve = || t_quantile(0.975, df as u64);
+    QUANTILES.get(df).map_or_else(solve, |kept| *kept.get_or_init(solve))
 }
 
 /// Standard error of a pooled estimate, from the estimates of its sections.

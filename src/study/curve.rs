@@ -39,6 +39,7 @@ pub fn curve_points(scenario: &Scenario, options: &Options, control: &Control) -
                 budget,
                 engine: options.engine,
                 judged: false,
+                distribution: false,
             };
             let mut cell = simulate_cell(&task, control)?.cell;
             // A curve shows latencies against rates; sizes are in the cells of the run.

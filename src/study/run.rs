@@ -39,6 +39,8 @@ pub struct CellTask<'a> {
     pub engine: Engine,
     /// Whether thresholds are judged here.
     pub judged: bool,
+    /// Whether the points of the distribution are wanted.
+    pub distribution: bool,
 }
 
 /// A simulated cell, and the points of its latency distribution.
@@ -224,7 +226,8 @@ fn assemble<L: LatencyStore>(
         verdicts,
         cdf_file: None,
     };
-    let cdf = if stable { measure::cdf(&label, measured) } else { None };
+    let wanted = stable && task.distribution;
+    let cdf = if wanted { measure::cdf(&label, measured) } else { None };
     let stalled = measured.stalled.map(|waiting| Stalled { label, waiting });
     CellDone { cell, cdf, stalled, interrupted: measured.interrupted }
 }
@@ -316,6 +319,7 @@ pub fn run(
                 budget,
                 engine: options.engine,
                 judged: true,
+                distribution: true,
             });
         }
     }

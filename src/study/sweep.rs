@@ -90,6 +90,7 @@ impl SweepCell {
             budget: Budget { precision, cap, ..SMALL },
             engine: options.engine,
             judged: true,
+            distribution: false,
         };
         Ok(simulate_cell(&task, control))
     }
