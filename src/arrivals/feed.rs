@@ -31,6 +31,8 @@ pub struct Feed {
     ended: bool,
     limits: Limits,
     measured_left: u64,
+    /// The latest arrival that was handed out.
+    last_ns: u64,
     /// Set from outside to end the stream early.
     stop: Option<Arc<AtomicBool>>,
 }
@@ -56,6 +58,7 @@ impl Feed {
             ended,
             limits,
             measured_left,
+            last_ns: 0,
             stop: None,
         }
     }
@@ -92,8 +95,12 @@ impl Feed {
             self.ended = true;
             return;
         }
+        // Past the warm-up the rest is counted: a short run must not pay for a whole block.
+        let warm = self.last_ns >= self.limits.measure_from_ns;
+        let left = usize::try_from(self.measured_left).unwrap_or(BLOCK);
+        let wanted = if warm { left.min(BLOCK) } else { BLOCK };
         let mut n = match self.sources.as_mut_slice() {
-            [single] => single.fill(&mut self.times[..]),
+            [single] => single.fill(&mut self.times[..wanted]),
             _ => self.merge(),
         };
         if let Some(until) = self.limits.until_ns {
@@ -114,6 +121,7 @@ impl Feed {
         n = self.times[..n].partition_point(|&t| t < u64::MAX);
         self.ended |= n == 0;
         self.len = n;
+        self.last_ns = self.times[..n].last().copied().unwrap_or(self.last_ns);
     }
 
     /// Fills a block from several sources; at equal times the lower source comes first.
