@@ -1,5 +1,4 @@
 //! Every policy on both engines next to the limit loop, by criterion and then as ratios.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
 #![allow(
     clippy::expect_used,
     clippy::panic,

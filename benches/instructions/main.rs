@@ -1,6 +1,5 @@
 //! Fixed work for callgrind: `instructions limit|recurrence|event REQUESTS`; without arguments
 //! it does nothing. `benches/instructions.sh` counts.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
 #![allow(
     clippy::expect_used,
     clippy::panic,

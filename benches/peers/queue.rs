@@ -1,6 +1,5 @@
 //! The queue of the peers on our engines, and the memory it takes:
 //! `cargo bench --bench queue -- [recurrence|event] [REQUESTS]`.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
 #![allow(
     clippy::expect_used,
     clippy::panic,

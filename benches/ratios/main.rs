@@ -1,5 +1,4 @@
 //! The table of ratios alone, without criterion.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
