@@ -39,6 +39,9 @@ pub struct Measured<L> {
     pub warnings: Vec<String>,
 }
 
+/// Most requests of an overloaded cell.
+const OVERLOADED_REQUESTS: u64 = 2_000_000;
+
 /// Simulates a cell; `None` when it was stopped from outside.
 pub fn simulate<L: LatencyStore + Send + Sync>(
     bench: &Bench<'_>,
@@ -49,9 +52,12 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
 ) -> Option<Measured<L>> {
     let run = &bench.scenario.run;
     let sections = if bench.replays_trace() { 1 } else { run.replications.max(1) };
+    // A queue that grows without end is looked at, not measured: its length is the memory it takes.
+    let most = if overloaded { OVERLOADED_REQUESTS } else { u64::MAX };
+    let requests = run.requests.map(|n| n.min(most));
     let by_length = run.requests.is_none() && run.duration.is_none() && !bench.replays_trace();
-    let first_wave = match run.requests {
-        _ if bench.replays_trace() => run.requests,
+    let first_wave = match requests {
+        _ if bench.replays_trace() => requests,
         Some(n) => Some(n.div_ceil(u64::from(sections))),
         None if by_length => Some(budget.first_wave.min(budget.cap / u64::from(sections)).max(1)),
         None => None,
@@ -62,7 +68,7 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
         limits_ns,
         control,
         warmup,
-        total: run.requests.filter(|_| !bench.replays_trace()),
+        total: requests.filter(|_| !bench.replays_trace()),
         measured: Measured {
             sections: vec![Summary::default(); sections as usize],
             pooled: Summary::default(),
