@@ -15,9 +15,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Loads of a curve where the scenario names none.
-const LOADS: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-
 /// Runs the verb.
 pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
     let loaded = input::load(&args.scenario, Some(&args.precision), common)?;
@@ -29,8 +26,7 @@ pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
         ));
     }
     if args.curve && scenario.curve.is_none() {
-        scenario.curve =
-            Some(Curve { points: CurvePoints::Loads(LOADS.to_vec()), precision: 0.03 });
+        scenario.curve = Some(Curve::default());
     }
     let options = input::options(&args.precision)?;
     input::threads(common)?;

@@ -14,6 +14,13 @@ const REPLICATIONS: u32 = 20;
 const PRECISION: f64 = 0.01;
 const CURVE_PRECISION: f64 = 0.03;
 
+impl Default for Curve {
+    /// 10 % to 95 % of each policy's own capacity.
+    fn default() -> Self {
+        Self { points: CurvePoints::Loads(CURVE_LOADS.to_vec()), precision: CURVE_PRECISION }
+    }
+}
+
 impl Resolver<'_> {
     pub(crate) fn run(&mut self, root: &Node) -> Run {
         let empty = Node::table(root.span);
