@@ -10,7 +10,7 @@ use super::estimate::{
 };
 use super::resolve::place;
 use super::tree::Node;
-use super::{Labelled, Metric, Op, Scenario, Server, Threshold};
+use super::{Labelled, Metric, Op, Scenario, Server};
 use crate::arrivals::{Process, Think};
 use crate::cost::{Beyond, Cost, Jitter};
 use crate::policy::{Anchor, Dynamic, MaxWait, Policy};
@@ -300,24 +300,13 @@ impl Checker<'_> {
         }
     }
 
-    /// Thresholds that apply to a policy: named, else guarded, else all.
-    fn applies(&self, threshold: &Threshold, labelled: &Labelled) -> bool {
-        match &threshold.policy {
-            Some(policy) => *policy == labelled.label,
-            None => labelled.guard || self.scenario.policies.iter().all(|p| !p.guard),
-        }
-    }
-
     fn objective(&mut self, server: &Server, labelled: &Labelled, node: &Node) {
-        for threshold in &self.scenario.thresholds {
+        for threshold in self.scenario.applicable(labelled) {
             let limit = match threshold.metric {
                 Metric::Quantile(_) => threshold.limit,
                 Metric::Attainment(within) => within,
                 _ => continue,
             };
-            if !self.applies(threshold, labelled) {
-                continue;
-            }
             let least = match &labelled.policy {
                 Policy::Static(p) => p.max_batch_size,
                 _ => 1,

@@ -228,3 +228,26 @@ pub struct Axis {
     /// Its values, as they would be written after `--set path=`.
     pub values: Vec<String>,
 }
+
+impl Scenario {
+    /// The thresholds that apply to a policy: those that name it, and those that name none, which
+    /// are for policies with `guard = true` where there are any, else for all.
+    #[must_use]
+    pub fn applicable(&self, policy: &Labelled) -> Vec<&Threshold> {
+        let any_guard = self.policies.iter().any(|p| p.guard);
+        let applies = |t: &&Threshold| match &t.policy {
+            Some(label) => *label == policy.label,
+            None => policy.guard || !any_guard,
+        };
+        self.thresholds.iter().filter(applies).collect()
+    }
+
+    /// What results call a policy on a server: its label, `label@server` when servers are compared.
+    #[must_use]
+    pub fn cell_label(&self, server: &Server, policy: &Labelled) -> String {
+        match &server.label {
+            Some(server) if self.servers.len() > 1 => format!("{}@{server}", policy.label),
+            _ => policy.label.clone(),
+        }
+    }
+}

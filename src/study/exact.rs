@@ -3,7 +3,6 @@
 use super::control::Control;
 use super::measure::chart_quantiles;
 use super::run::{outcome_frame, policy_info};
-use super::verdict::applicable;
 use crate::arrivals::Process;
 use crate::exact::{self, Input, NotCovered, Rule, Solution};
 use crate::number;
@@ -24,10 +23,7 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
     let mut files = Vec::new();
     for server in &scenario.servers {
         for policy in &scenario.policies {
-            let label = match &server.label {
-                Some(name) if scenario.servers.len() > 1 => format!("{}@{name}", policy.label),
-                _ => policy.label.clone(),
-            };
+            let label = scenario.cell_label(server, policy);
             match solve(scenario, server, &policy.policy) {
                 Ok(solution) => {
                     let client = scenario.client;
@@ -165,7 +161,7 @@ fn cell(
         };
         Some(Attainment { within_ms, share: share(op, within_ms), ci95: None })
     });
-    let thresholds = applicable(scenario, policy);
+    let thresholds = scenario.applicable(policy);
     Cell {
         coords: BTreeMap::new(),
         policy: policy_info(label, policy),
@@ -205,7 +201,7 @@ fn overloaded(
     let about_latency = |t: &&Threshold| {
         matches!(t.metric, Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_))
     };
-    let failed = applicable(scenario, policy).into_iter().filter(about_latency).map(|t| Verdict {
+    let failed = scenario.applicable(policy).into_iter().filter(about_latency).map(|t| Verdict {
         expr: t.expr.clone(),
         judgement: Judgement::Fail,
         evidence: why.to_owned(),

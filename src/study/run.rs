@@ -4,7 +4,7 @@ use super::cell::{Budget, Measured, simulate};
 use super::control::Control;
 use super::curve::curve_points;
 use super::setup::{Bench, Engine};
-use super::verdict::{Context, applicable, judge, limits_ns};
+use super::verdict::{Context, judge, limits_ns};
 use super::{measure, verdict};
 use crate::number::rate;
 use crate::outcome::{CdfFile, Cell, Method, Outcome, PolicyInfo, Precision, SCHEMA, Slo, Tool};
@@ -84,12 +84,7 @@ impl CellTask<'_> {
 
     /// `label`, or `label@server` when servers are compared.
     fn label(&self) -> String {
-        match &self.server.label {
-            Some(server) if self.scenario.servers.len() > 1 => {
-                format!("{}@{server}", self.policy.label)
-            }
-            _ => self.policy.label.clone(),
-        }
+        self.scenario.cell_label(self.server, self.policy)
     }
 }
 
@@ -186,7 +181,7 @@ fn assemble<L: LatencyStore>(
     let limits_ms = verdict::limits_ms(&task.scenario.thresholds);
     let classes = bench.classes();
     let verdicts = if task.judged {
-        let thresholds = applicable(task.scenario, task.policy);
+        let thresholds = task.scenario.applicable(task.policy);
         let instances = task.server.instances;
         let context = Context { limits_ns: limits, classes: &classes, instances };
         judge(&thresholds, &context, measured, overload.as_deref())

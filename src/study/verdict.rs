@@ -4,25 +4,11 @@ use super::cell::Measured;
 use super::measure::rates;
 use crate::outcome::{Judgement, Verdict};
 use crate::record::{Counts, LatencyStore, Summary};
-use crate::scenario::{Labelled, Metric, Op, Scenario, Threshold};
+use crate::scenario::{Metric, Op, Threshold};
 use crate::stats::{Evidence, half_width, holm};
 
 /// Level at which a verdict is given.
 const LEVEL: f64 = 0.05;
-
-/// The thresholds that apply to a policy: those that name it, and those that name none, which
-/// are for policies with `guard = true` where there are any, else for all.
-pub(super) fn applicable<'a>(scenario: &'a Scenario, policy: &Labelled) -> Vec<&'a Threshold> {
-    let any_guard = scenario.policies.iter().any(|p| p.guard);
-    scenario
-        .thresholds
-        .iter()
-        .filter(|t| match &t.policy {
-            Some(label) => *label == policy.label,
-            None => policy.guard || !any_guard,
-        })
-        .collect()
-}
 
 /// Latency limits of all thresholds in nanoseconds, increasing. A strict limit is met by the
 /// nanosecond before it.
