@@ -22,6 +22,8 @@ pub enum Purpose {
     Jitter = 3,
     /// Choices of a policy.
     Policy = 4,
+    /// Items of the requests of a source.
+    Items = 5,
 }
 
 /// One step of SplitMix64 (Steele, Lea, Flood 2014): mixes all bits of `x`.

@@ -7,7 +7,7 @@ mod oracle;
 
 use batchsim::arrivals::{Feed, Limits, Stream};
 use batchsim::cost::CostModel;
-use batchsim::engine::{Inflow, Rules, event, recurrence};
+use batchsim::engine::{Inflow, Kind, Kinds, Rules, event, recurrence};
 use batchsim::policy::{Anchor, Law, SizeOrTimeout};
 use batchsim::record::{Gone, Ledger};
 use batchsim::rng::{Purpose, substream};
@@ -47,12 +47,14 @@ fn feed(s: &Setup) -> Feed {
 }
 
 fn rules(s: &Setup) -> Rules {
-    let any = s.timeouts.iter().any(Option::is_some);
-    let timeouts = s.timeouts.iter().map(|t| t.unwrap_or(u64::MAX)).collect();
+    let timeouts = s.timeouts.iter().map(|t| t.map_or(Nanos::MAX, Nanos));
+    let kinds = timeouts.map(|timeout| Kind { timeout, ..Kind::default() }).collect();
     Rules {
         instances: s.instances as u32,
         queue_limit: s.queue_limit.map_or(u32::MAX, |l| l as u32),
-        timeouts_ns: if any { timeouts } else { Vec::new() },
+        kinds: Kinds::new(kinds),
+        dispatch: Nanos::ZERO,
+        release: [Nanos::ZERO; 2],
         cut_ns: s.cut,
         policy_rng: substream(0, 0, 0, Purpose::Policy),
     }

@@ -3,7 +3,7 @@
 
 use batchsim::arrivals::{Feed, Limits, Stream};
 use batchsim::cost::{Affine, Cost, FixedCost};
-use batchsim::engine::{Cx, Inflow, Rules, event};
+use batchsim::engine::{Cx, Inflow, Kind, Kinds, Rules, event};
 use batchsim::policy::{Batcher, Interest, Promises, Reason};
 use batchsim::record::Ledger;
 use batchsim::rng::{Purpose, substream};
@@ -19,13 +19,15 @@ struct Pairs {
 impl Batcher for Pairs {
     // What the invariant tests may hold it to: an odd request waits while the instance idles, and
     // nothing bounds for how long.
-    const PROMISES: Promises = Promises {
-        cap: true,
-        fifo: true,
-        work_conserving: false,
-        one_batch_per_slot: true,
-        wait_bound: false,
-    };
+    fn promises(&self) -> Promises {
+        Promises {
+            cap: true,
+            fifo: true,
+            work_conserving: false,
+            one_batch_per_slot: true,
+            wait_bound: false,
+        }
+    }
 
     fn settle(&mut self, cx: &mut Cx) -> Interest {
         let Some(slot) = cx.idle_slot() else {
@@ -49,23 +51,28 @@ impl Batcher for Pairs {
     }
 }
 
-/// Serves the queue whose head has waited longest; one queue per source of requests.
+/// Serves the queue whose head has waited longest; one queue per priority.
 struct LongestWait<const QUEUES: u8> {
     cap: u32,
 }
 
 impl<const QUEUES: u8> Batcher for LongestWait<QUEUES> {
-    const PROMISES: Promises = Promises {
-        cap: true,
-        fifo: true,
-        work_conserving: true,
-        one_batch_per_slot: true,
-        wait_bound: true,
-    };
-    const LANES: u8 = QUEUES;
+    fn promises(&self) -> Promises {
+        Promises {
+            cap: true,
+            fifo: true,
+            work_conserving: true,
+            one_batch_per_slot: true,
+            wait_bound: true,
+        }
+    }
 
-    fn lane(&self, source: u8) -> u8 {
-        source % QUEUES
+    fn lanes(&self) -> u8 {
+        QUEUES
+    }
+
+    fn lane(&self, kind: Kind) -> u8 {
+        (kind.priority % u32::from(QUEUES)) as u8
     }
 
     fn settle(&mut self, cx: &mut Cx) -> Interest {
@@ -105,10 +112,15 @@ fn batches<P: Batcher>(mut policy: P, sources: &[&[u64]]) -> Vec<(f64, Vec<u64>,
     let limits = Limits { measure_from_ns: 0, measured: None, until_ns: None };
     let inflow = Inflow { feed: Feed::new(streams.collect(), limits), loops: None };
     let cost = Cost::Affine(Affine { fixed: Nanos(8 * MS), per_item: Nanos(MS / 2) });
+    // Each source asks for a priority of its own.
+    let kind = |priority| Kind { priority, ..Kind::default() };
+    let kinds = (0..).take(sources.len()).map(kind);
     let rules = Rules {
         instances: 1,
         queue_limit: u32::MAX,
-        timeouts_ns: Vec::new(),
+        kinds: Kinds::new(kinds.collect()),
+        dispatch: Nanos::ZERO,
+        release: [Nanos::ZERO; 2],
         cut_ns: None,
         policy_rng: substream(42, 0, 0, Purpose::Policy),
     };

@@ -8,9 +8,9 @@ mod journal;
 #[path = "common/worlds.rs"]
 mod worlds;
 
-use batchsim::arrivals::{ClosedLoop, Feed, Limits, Process, Replay, Stream, Think, Trace};
+use batchsim::arrivals::{ClosedLoop, Feed, Limits, Process, Replay, Stream, Tags, Think, Trace};
 use batchsim::cost::CostModel;
-use batchsim::engine::{Callers, Cx, Inflow, Loops, Rules, event};
+use batchsim::engine::{Callers, Cx, Inflow, Kinds, Loops, Rules, event};
 use batchsim::policy::{Anchor, Batcher, Event, Interest, Policy, Promises, Reason};
 use batchsim::record::{Gone, Ledger};
 use batchsim::rng::{Purpose, substream};
@@ -188,18 +188,23 @@ struct Listener {
 }
 
 impl Batcher for Listener {
-    const PROMISES: Promises = Promises {
-        cap: false,
-        fifo: true,
-        work_conserving: true,
-        one_batch_per_slot: true,
-        wait_bound: true,
-    };
-    const HEARS_ARRIVALS: bool = true;
+    fn promises(&self) -> Promises {
+        Promises {
+            cap: false,
+            fifo: true,
+            work_conserving: true,
+            one_batch_per_slot: true,
+            wait_bound: true,
+        }
+    }
+
+    fn hears_arrivals(&self) -> bool {
+        true
+    }
 
     fn on(&mut self, event: Event, cx: &mut Cx) {
         let what = match event {
-            Event::Arrived { rid, .. } => format!("arrival of {}", cx.source(rid)),
+            Event::Arrived { rid, .. } => format!("arrival of {}", cx.tag(rid)),
             Event::Done { slot, took, .. } => format!("done on {slot} after {} ms", took.0 / MS),
             Event::Timer(key) => format!("timer {key}"),
             Event::Cancelled(rid) => format!("cancelled {rid}"),
@@ -244,12 +249,15 @@ fn a_policy_hears_an_instant_in_order() {
     let limits = Limits { measure_from_ns: 0, measured: None, until_ns: None };
     let feed = Feed::new(vec![Box::new(Listed(vec![0, 10 * MS]))], limits);
     let rng = substream(0, 0, 1, Purpose::Think);
-    let callers = Callers { tag: 1, clients: 1, think: Think::default(), away_ns: 0, rng };
+    let callers =
+        Callers { tags: Tags::same(1), clients: 1, think: Think::default(), away_ns: 0, rng };
     let loops = Loops::new(vec![callers], 0, None, Some(15 * MS));
     let rules = Rules {
         instances: 2,
         queue_limit: u32::MAX,
-        timeouts_ns: Vec::new(),
+        kinds: Kinds::plain(),
+        dispatch: Nanos::ZERO,
+        release: [Nanos::ZERO; 2],
         cut_ns: None,
         policy_rng: substream(0, 0, 0, Purpose::Policy),
     };

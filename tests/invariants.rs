@@ -13,7 +13,7 @@ mod journal;
 #[path = "common/worlds.rs"]
 mod worlds;
 
-use any::{Any, promises, scenario};
+use any::{Any, scenario};
 use batchsim::arrivals::Process;
 use batchsim::cost::Cost;
 use batchsim::engine::Ending;
@@ -50,7 +50,7 @@ impl Story {
     }
 
     fn law(&self) -> batchsim::policy::Law {
-        self.any.policy().law()
+        self.any.policy().textbook().unwrap()
     }
 
     /// Until when every batch is known: what a cut leaves running is not told as a batch.
@@ -146,7 +146,7 @@ proptest! {
     fn invariant_03_cap(any in scenario()) {
         let s = play(any);
         let cap = s.any.policy().cap().unwrap_or(u32::MAX);
-        if promises(s.any.policy()).cap {
+        if s.any.policy().promises().cap {
             for b in &s.journal.batches {
                 prop_assert!((1..=cap).contains(&b.row.size), "{b:?}");
             }
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn invariant_04_first_come_first_served(any in scenario()) {
         let s = play(any);
-        if promises(s.any.policy()).fifo {
+        if s.any.policy().promises().fifo {
             for b in &s.journal.batches {
                 prop_assert!(b.members.windows(2).all(|m| m[0].0 <= m[1].0), "{b:?}");
             }
@@ -225,7 +225,7 @@ proptest! {
     #[test]
     fn invariant_06_one_batch_per_instance(any in scenario()) {
         let s = play(any);
-        if promises(s.any.policy()).one_batch_per_slot {
+        if s.any.policy().promises().one_batch_per_slot {
             let mut free = vec![0; s.instances() as usize];
             for b in &s.journal.batches {
                 let slot = b.row.slot as usize;
@@ -239,7 +239,7 @@ proptest! {
     #[test]
     fn invariant_07_work_conservation(any in scenario()) {
         let s = play(any);
-        if promises(s.any.policy()).work_conserving {
+        if s.any.policy().promises().work_conserving {
             let mut moments: Vec<u64> = s.journal.arrivals.clone();
             moments.extend(s.journal.batches.iter().map(Batch::done));
             let waits = s.journal.batches.iter().map(|b| (b.oldest(), b.start()))
@@ -261,7 +261,7 @@ proptest! {
     fn invariant_08_wait_bound(any in scenario()) {
         let s = play(any);
         let law = s.law();
-        if promises(s.any.policy()).wait_bound && law.wait < Nanos::MAX {
+        if s.any.policy().promises().wait_bound && law.wait < Nanos::MAX {
             let mut previous = 0;
             for b in s.journal.batches.iter().filter(|b| b.start() < s.known_until()) {
                 let idle = s.idle_since(b.start());

@@ -21,6 +21,7 @@ fn replay(file: &str, columns: Option<[&str; 4]>) -> Replay {
         unit: some(unit),
         input_length: some(input),
         output_length: some(output),
+        ..Columns::default()
     });
     Replay { file: file.to_owned(), format: None, columns, scale: None }
 }

@@ -2,8 +2,10 @@
 
 use batchsim::arrivals::{Feed, Limits, Poisson, Process, Stream};
 use batchsim::cost::{Affine, Cost, CostModel, Exponential, FixedCost, Jitter, JitteredCost};
-use batchsim::engine::{Ending, Inflow, Rules, event, recurrence};
-use batchsim::policy::{Anchor, Dynamic, Greedy, MaxWait, Policy, Static, Unbatched};
+use batchsim::engine::{Ending, Inflow, Kind, Kinds, Rules, event, recurrence};
+use batchsim::policy::{
+    Anchor, Batcher, Dynamic, Greedy, MaxWait, Policy, Static, Unbatched, Visit,
+};
 use batchsim::record::{Histogram, Plan, Recorder, Summary};
 use batchsim::rng::{Purpose, SimRng, substream};
 use batchsim::time::Nanos;
@@ -115,17 +117,43 @@ impl Job {
         let rules = Rules {
             instances: self.instances,
             queue_limit: self.queue_limit,
-            timeouts_ns: self.timeout_ns.into_iter().collect(),
+            kinds: Kinds::new(
+                self.timeout_ns
+                    .map(|t| Kind { timeout: Nanos(t), ..Kind::default() })
+                    .into_iter()
+                    .collect(),
+            ),
+            dispatch: Nanos::ZERO,
+            release: [Nanos::ZERO; 2],
             cut_ns: None,
             policy_rng: substream(SEED, 0, 0, Purpose::Policy),
         };
         match self.engine {
-            Engine::Recurrence => recurrence::run(self.policy.law(), cost, feed, &rules, to),
+            Engine::Recurrence => {
+                let law = self.policy.law().expect("jobs of the recurrence have a law");
+                recurrence::run(law, cost, feed, &rules, to)
+            }
             Engine::Event => {
                 let inflow = Inflow { feed, loops: None };
-                event::run(&mut self.policy.batcher(), cost, inflow, &rules, to)
+                self.policy.visit(OnEvents { cost, inflow, rules: &rules, to })
             }
         }
+    }
+}
+
+/// Runs whatever batcher it is given.
+struct OnEvents<'a, C, R> {
+    cost: &'a mut C,
+    inflow: Inflow,
+    rules: &'a Rules,
+    to: &'a mut R,
+}
+
+impl<C: CostModel, R: Recorder> Visit for OnEvents<'_, C, R> {
+    type Out = Ending;
+
+    fn visit<B: Batcher>(self, mut batcher: B) -> Ending {
+        event::run(&mut batcher, self.cost, self.inflow, self.rules, self.to)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The open-loop arrivals of one replication: sources merged, cut to length, buffered in blocks.
 
-use super::Stream;
+use super::{Stream, Tags};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,10 +21,12 @@ pub struct Limits {
 /// A sorted stream of arrivals of one or several sources.
 pub struct Feed {
     sources: Vec<Box<dyn Stream + Send>>,
+    /// Tags of their requests.
+    tags_of: Vec<Tags>,
     /// Next arrival of each source, when there are several.
     heads: Vec<Option<u64>>,
     times: Box<[u64; BLOCK]>,
-    /// Source of each time; stays all zero with a single source.
+    /// Tag of each time; stays all zero with a single plain source.
     tags: Box<[u8; BLOCK]>,
     at: usize,
     len: usize,
@@ -40,7 +42,19 @@ pub struct Feed {
 impl Feed {
     /// A feed of `sources`, numbered in order (at most 256).
     #[must_use]
-    pub fn new(mut sources: Vec<Box<dyn Stream + Send>>, limits: Limits) -> Self {
+    pub fn new(sources: Vec<Box<dyn Stream + Send>>, limits: Limits) -> Self {
+        let number = |i: usize| u8::try_from(i).unwrap_or(u8::MAX);
+        let tags = (0..sources.len()).map(|i| Tags::same(number(i))).collect();
+        Self::tagged(sources, tags, limits)
+    }
+
+    /// A feed of `sources` whose requests have these tags.
+    #[must_use]
+    pub fn tagged(
+        mut sources: Vec<Box<dyn Stream + Send>>,
+        tags_of: Vec<Tags>,
+        limits: Limits,
+    ) -> Self {
         let heads = if sources.len() > 1 {
             sources.iter_mut().map(|s| one(s.as_mut())).collect()
         } else {
@@ -48,11 +62,16 @@ impl Feed {
         };
         let ended = sources.is_empty();
         let measured_left = limits.measured.unwrap_or(u64::MAX);
+        let same = match tags_of.as_slice() {
+            [single] => single.constant().unwrap_or(0),
+            _ => 0,
+        };
         Self {
             sources,
+            tags_of,
             heads,
             times: Box::new([0; BLOCK]),
-            tags: Box::new([0; BLOCK]),
+            tags: Box::new([same; BLOCK]),
             at: 0,
             len: 0,
             ended,
@@ -100,7 +119,15 @@ impl Feed {
         let left = usize::try_from(self.measured_left).unwrap_or(BLOCK);
         let wanted = if warm { left.min(BLOCK) } else { BLOCK };
         let mut n = match self.sources.as_mut_slice() {
-            [single] => single.fill(&mut self.times[..wanted]),
+            [single] => {
+                let n = single.fill(&mut self.times[..wanted]);
+                if let [tags] = self.tags_of.as_mut_slice()
+                    && tags.constant().is_none()
+                {
+                    self.tags[..n].fill_with(|| tags.next_tag());
+                }
+                n
+            }
             _ => self.merge(),
         };
         if let Some(until) = self.limits.until_ns {
@@ -135,7 +162,7 @@ impl Feed {
                 .min();
             let Some((time, source)) = next else { return i };
             self.times[i] = time;
-            self.tags[i] = u8::try_from(source).unwrap_or(u8::MAX);
+            self.tags[i] = self.tags_of[source].next_tag();
             self.heads[source] = one(self.sources[source].as_mut());
         }
         BLOCK

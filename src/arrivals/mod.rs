@@ -9,8 +9,10 @@ mod closed_loop;
 mod deterministic;
 mod feed;
 mod gamma;
+mod items;
 mod mmpp;
 mod poisson;
+mod tags;
 mod trace;
 
 use crate::rng::SimRng;
@@ -19,10 +21,12 @@ pub use closed_loop::{ClosedLoop, Think, ThinkKind, ThinkLaw};
 pub use deterministic::Deterministic;
 pub use feed::{BLOCK, Feed, Limits};
 pub use gamma::Gamma;
+pub use items::{ItemLaw, ItemLawKind, Items};
 pub use mmpp::{Mmpp, MmppLaw, OnOff};
 pub use poisson::Poisson;
 use std::sync::Arc;
-pub use trace::{Columns, Replay, TimeScale, TimeScaleMode, Trace};
+pub use tags::Tags;
+pub use trace::{Columns, Mark, Replay, TimeScale, TimeScaleMode, Trace};
 
 tagged! {
     /// The parameters of an arrival process, as a scenario gives them.

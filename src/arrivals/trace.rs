@@ -48,6 +48,7 @@ params! {
 
 params! {
     /// Column names of a generic trace.
+    #[derive(Default)]
     pub struct Columns {
         /// The column of arrival times.
         pub arrival: String,
@@ -60,6 +61,12 @@ params! {
         /// The column of output lengths (tokens).
         #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
         pub output_length: Option<String>,
+        /// The column of items that a request carries.
+        #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
+        pub items: Option<String>,
+        /// The column of priority levels: 1 is the highest, 0 leaves it to the server.
+        #[cfg_attr(feature = "schema", serde(default, skip_serializing_if = "Option::is_none"))]
+        pub priority: Option<String>,
     }
 }
 
@@ -83,6 +90,15 @@ impl Replay {
     }
 }
 
+/// What a recorded request says of itself besides its time and lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// Items it carries.
+    pub items: u32,
+    /// Priority level it asks for; 0 leaves it to the server.
+    pub priority: u32,
+}
+
 /// A recorded stream of arrivals, sorted, the first at zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
@@ -92,6 +108,10 @@ pub struct Trace {
     pub input_lengths: Vec<u32>,
     /// Output length of each request in tokens; empty when the trace has none.
     pub output_lengths: Vec<u32>,
+    /// Different marks of its requests; empty when the trace has no such columns.
+    pub mark_table: Vec<Mark>,
+    /// The mark of each request, a place in that table; empty when the trace has none.
+    pub marks: Vec<u8>,
 }
 
 impl Trace {
@@ -107,11 +127,15 @@ impl Trace {
 }
 
 impl Trace {
-    /// A number that tells one recording from another (FNV-1a over its arrival times).
+    /// A number that tells one recording from another (FNV-1a over its arrival times and marks).
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        let mix = |hash: u64, time: &Nanos| (hash ^ time.0).wrapping_mul(0x0100_0000_01b3);
-        self.arrivals.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+        let mix = |hash: u64, time: Nanos| (hash ^ time.0).wrapping_mul(0x0100_0000_01b3);
+        let marks = self.marks.iter().map(|m| {
+            let mark = self.mark_table.get(usize::from(*m)).copied();
+            Nanos(mark.map_or(0, |m| u64::from(m.items) << 32 | u64::from(m.priority)))
+        });
+        self.arrivals.iter().copied().chain(marks).fold(0xcbf2_9ce4_8422_2325, mix)
     }
 }
 

@@ -26,6 +26,7 @@ fn look(args: &InspectArgs, common: &Common) -> Done {
             unit: args.unit.clone(),
             input_length: args.input_length.clone(),
             output_length: args.output_length.clone(),
+            ..Columns::default()
         }),
         None if args.unit.is_some() || args.input_length.is_some() => {
             return Err(Failure::usage(

@@ -1,15 +1,15 @@
 //! What a policy sees and commands.
 
+use super::kind::Kinds;
 use super::requests::{Columns, Queue, Rid, Span};
 use crate::policy::Reason;
 use crate::record::Gone;
 use crate::rng::SimRng;
 use crate::time::Nanos;
-use rand::Rng;
 
 /// A batch that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bid(u32);
+pub struct Bid(pub(super) u32);
 
 /// Number of an instance, from 0.
 pub type Slot = u32;
@@ -40,11 +40,17 @@ enum State {
 pub(crate) struct Batch {
     state: State,
     pub(crate) spans: Vec<Span>,
+    /// Requests in it.
     pub(crate) size: u32,
+    /// Items in it.
+    pub(crate) items: u32,
     pub(crate) ran_as: u32,
     pub(crate) reason: Reason,
     pub(crate) start_ns: u64,
     pub(crate) took_ns: u64,
+    /// When its pass was over, while its answers are held back.
+    pub(crate) done_ns: u64,
+    pub(crate) slot: Slot,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,20 +74,19 @@ pub struct Cx {
     pub(crate) batches: Vec<Batch>,
     spare: Vec<Bid>,
     pub(crate) slots: Vec<Instance>,
-    idle: u32,
+    pub(super) idle: u32,
     pub(crate) timers: Vec<(u64, Key)>,
     /// Batches started since the engine last looked.
     pub(crate) started: Vec<(Bid, Slot)>,
     /// Requests refused since the engine last looked.
     pub(crate) refused: Vec<(Rid, Gone, bool)>,
     pub(crate) commands: u64,
-    /// Timeout by source; empty when no source has one.
-    timeouts_ns: Vec<u64>,
-    rng: SimRng,
+    pub(super) kinds: Kinds,
+    pub(super) rng: SimRng,
 }
 
 impl Cx {
-    pub(crate) fn new(lanes: u8, instances: u32, timeouts_ns: Vec<u64>, rng: SimRng) -> Self {
+    pub(crate) fn new(lanes: u8, instances: u32, kinds: Kinds, rng: SimRng) -> Self {
         let idle = Instance { running: None, free_since_ns: 0 };
         Self {
             now_ns: 0,
@@ -96,98 +101,9 @@ impl Cx {
             started: Vec::new(),
             refused: Vec::new(),
             commands: 0,
-            timeouts_ns,
+            kinds,
             rng,
         }
-    }
-
-    // --- what a policy sees ---
-
-    /// The present moment.
-    #[inline(always)]
-    #[must_use]
-    pub fn now(&self) -> Nanos {
-        Nanos(self.now_ns)
-    }
-
-    /// Whether the last request has arrived: nothing a rule waits for will come any more.
-    #[inline(always)]
-    #[must_use]
-    pub fn draining(&self) -> bool {
-        self.draining
-    }
-
-    /// Requests waiting in a lane.
-    #[inline(always)]
-    #[must_use]
-    pub fn queued(&self, lane: u8) -> u32 {
-        self.lanes[usize::from(lane)].len()
-    }
-
-    /// When the oldest request of a lane arrived.
-    #[inline(always)]
-    #[must_use]
-    pub fn oldest_arrival(&self, lane: u8) -> Option<Nanos> {
-        let rid = self.lanes[usize::from(lane)].front()?;
-        Some(Nanos(self.requests.arrived_ns(rid)))
-    }
-
-    /// The `at`-th waiting request of a lane, from the front.
-    #[must_use]
-    pub fn waiting(&self, lane: u8, at: u32) -> Option<Rid> {
-        self.lanes[usize::from(lane)].get(at)
-    }
-
-    /// When a live request arrived.
-    #[must_use]
-    pub fn arrival(&self, rid: Rid) -> Nanos {
-        Nanos(self.requests.arrived_ns(rid))
-    }
-
-    /// Which source a live request came from.
-    #[must_use]
-    pub fn source(&self, rid: Rid) -> u8 {
-        self.requests.tag(rid)
-    }
-
-    /// When a live request has waited as long as its source allows, if it is limited.
-    #[must_use]
-    pub fn deadline(&self, rid: Rid) -> Option<Nanos> {
-        let timeout = *self.timeouts_ns.get(usize::from(self.requests.tag(rid)))?;
-        (timeout != u64::MAX).then(|| self.arrival(rid).plus(Nanos(timeout)))
-    }
-
-    /// The instance that has been idle longest (the lowest number among equals).
-    #[inline(always)]
-    #[must_use]
-    pub fn idle_slot(&self) -> Option<Slot> {
-        if self.idle == 0 {
-            return None;
-        }
-        let mut best: Option<(u64, Slot)> = None;
-        for (slot, instance) in (0..).zip(&self.slots) {
-            if instance.running.is_none() && best.is_none_or(|(t, _)| instance.free_since_ns < t) {
-                best = Some((instance.free_since_ns, slot));
-            }
-        }
-        best.map(|(_, slot)| slot)
-    }
-
-    /// How many instances are idle.
-    #[must_use]
-    pub fn idle_slots(&self) -> u32 {
-        self.idle
-    }
-
-    /// Requests in a batch.
-    #[must_use]
-    pub fn size(&self, batch: Bid) -> u32 {
-        self.batches[batch.0 as usize].size
-    }
-
-    /// A random number from the policy's own substream.
-    pub fn random(&mut self) -> u64 {
-        self.rng.next_u64()
     }
 
     // --- commands ---
@@ -205,10 +121,13 @@ impl Cx {
             state: State::Open,
             spans: Vec::new(),
             size: 0,
+            items: 0,
             ran_as: 0,
             reason: Reason::Idle,
             start_ns: 0,
             took_ns: 0,
+            done_ns: 0,
+            slot: 0,
         });
         bid
     }
@@ -219,28 +138,40 @@ impl Cx {
         self.commands += 1;
         let batch = &mut self.batches[batch.0 as usize];
         assert!(batch.state == State::Open, "take into a batch that is not open");
+        let before = batch.spans.len();
         let taken = self.lanes[usize::from(lane)].take(n, &mut batch.spans);
         batch.size += taken;
+        batch.items += if self.kinds.unit() {
+            taken
+        } else {
+            items(&self.kinds, &self.requests, &batch.spans[before..])
+        };
         taken
     }
 
-    /// Takes up to `n` requests that have not expired, refusing the expired ones it meets on the
-    /// way, as servers do that notice a timeout when they take a request from the queue.
+    /// Takes requests that have not expired while they fit into `room` items, refusing the expired
+    /// ones it meets on the way, as servers do that notice a timeout when they take a request from
+    /// the queue; returns how many there were.
     #[inline(always)]
-    pub fn take_live(&mut self, batch: Bid, lane: u8, n: u32) -> u32 {
-        if self.timeouts_ns.is_empty() {
-            return self.take(batch, lane, n);
+    pub fn take_live(&mut self, batch: Bid, lane: u8, room: u32) -> u32 {
+        if self.kinds.unit() && !self.kinds.expire() {
+            return self.take(batch, lane, room);
         }
-        let mut taken = 0;
-        while taken < n {
+        let (mut taken, mut room) = (0, room);
+        while room > 0 {
             let Some(rid) = self.lanes[usize::from(lane)].front() else {
                 break;
             };
             if self.deadline(rid).is_some_and(|deadline| self.now() > deadline) {
-                self.refuse(lane, Gone::Expired, false);
-            } else {
-                taken += self.take(batch, lane, 1);
+                self.refuse(lane, 0, Gone::Expired, false);
+                continue;
             }
+            let items = self.kind(rid).items;
+            if items > room {
+                break;
+            }
+            room -= items;
+            taken += self.take(batch, lane, 1);
         }
         taken
     }
@@ -249,9 +180,7 @@ impl Cx {
     pub fn split(&mut self, batch: Bid, keep: u32) -> Bid {
         let rest = self.open();
         let moved = self.cut(batch, keep);
-        let target = &mut self.batches[rest.0 as usize];
-        target.size = moved.iter().map(|s| s.len).sum();
-        target.spans = moved;
+        self.append(rest, moved);
         rest
     }
 
@@ -268,10 +197,9 @@ impl Cx {
         self.commands += 1;
         let moved = self.cut(from, 0);
         self.release(from);
-        let into = &mut self.batches[into.0 as usize];
-        assert!(matches!(into.state, State::Open | State::Sealed), "merge into a started batch");
-        into.size += moved.iter().map(|s| s.len).sum::<u32>();
-        into.spans.extend(moved);
+        let state = self.batches[into.0 as usize].state;
+        assert!(matches!(state, State::Open | State::Sealed), "merge into a started batch");
+        self.append(into, moved);
     }
 
     /// Closes an open batch: nothing more can be taken into it.
@@ -290,11 +218,11 @@ impl Cx {
         assert!(instance.running.is_none(), "start on a busy instance");
         let batch = &mut self.batches[bid.0 as usize];
         assert!(matches!(batch.state, State::Open | State::Sealed), "start of a started batch");
-        assert!(batch.size > 0 && ran_as >= batch.size, "start of an empty or oversized batch");
+        assert!(batch.size > 0 && ran_as >= batch.items, "start of an empty or oversized batch");
         batch.state = State::Running;
         batch.ran_as = ran_as;
         batch.reason = reason;
-        batch.start_ns = self.now_ns;
+        batch.slot = slot;
         instance.running = Some(bid);
         self.idle -= 1;
         self.started.push((bid, slot));
@@ -320,12 +248,21 @@ impl Cx {
         }
     }
 
-    /// Refuses the oldest request of a lane; `silent` tells its client nothing.
-    pub fn refuse(&mut self, lane: u8, why: Gone, silent: bool) {
+    /// Refuses the `at`-th waiting request of a lane, from the front; `silent` tells its client
+    /// nothing.
+    pub fn refuse(&mut self, lane: u8, at: u32, why: Gone, silent: bool) {
         self.commands += 1;
-        let mut taken = Vec::with_capacity(1);
-        self.lanes[usize::from(lane)].take(1, &mut taken);
-        self.refused.extend(taken.iter().map(|span| (span.first, why, silent)));
+        if let Some(rid) = self.lanes[usize::from(lane)].remove(at) {
+            self.refused.push((rid, why, silent));
+        }
+    }
+
+    /// Moves the `at`-th waiting request of a lane to the back of another.
+    pub fn shift(&mut self, lane: u8, at: u32, to: u8) {
+        self.commands += 1;
+        if let Some(first) = self.lanes[usize::from(lane)].remove(at) {
+            self.lanes[usize::from(to)].push_back(Span { first, len: 1 });
+        }
     }
 
     /// Sets a timer, replacing the one of the same key; the policy hears it at that moment.
@@ -356,7 +293,16 @@ impl Cx {
         let mut all = Queue::default();
         batch.spans.drain(..).for_each(|span| all.push_back(span));
         batch.size = all.take(keep, &mut batch.spans);
+        batch.items = items(&self.kinds, &self.requests, &batch.spans);
         all.spans().collect()
+    }
+
+    /// Adds members to a batch.
+    fn append(&mut self, batch: Bid, spans: Vec<Span>) {
+        let batch = &mut self.batches[batch.0 as usize];
+        batch.size += spans.iter().map(|s| s.len).sum::<u32>();
+        batch.items += items(&self.kinds, &self.requests, &spans);
+        batch.spans.extend(spans);
     }
 
     /// The timer that fires next, and where it is kept; at one moment the lowest key comes first.
@@ -371,7 +317,9 @@ impl Cx {
         let batch = &mut self.batches[bid.0 as usize];
         batch.state = State::Free;
         batch.spans.clear();
+        batch.done_ns = 0;
         batch.size = 0;
+        batch.items = 0;
         self.spare.push(bid);
     }
 
@@ -432,6 +380,14 @@ impl Cx {
             self.requests.reclaim(next.wrapping_sub(oldest));
         }
     }
+}
+
+/// Items of all requests in some spans.
+fn items(kinds: &Kinds, requests: &Columns, spans: &[Span]) -> u32 {
+    if kinds.unit() {
+        return spans.iter().map(|s| s.len).sum();
+    }
+    spans.iter().flat_map(|s| s.rids()).map(|rid| kinds.of(requests.tag(rid)).items).sum()
 }
 
 impl Span {

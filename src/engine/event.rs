@@ -9,11 +9,12 @@
 
 use super::inflow::{Inflow, Taker};
 use super::requests::Span;
-use super::{Cx, Ending, Rules, Slot, completion_ns};
+use super::{Bid, Cx, Ending, Rules, Slot, completion_ns};
 use crate::cost::CostModel;
 use crate::policy::{Batcher, Event, Interest};
 use crate::record::{BatchRow, Gone, Recorder};
 use crate::time::Nanos;
+use std::collections::VecDeque;
 
 /// Runs one replication to its end.
 pub fn run<P: Batcher, C: CostModel, R: Recorder>(
@@ -24,13 +25,20 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
     recorder: &mut R,
 ) -> Ending {
     let rng = rules.policy_rng.clone();
-    let cx = Cx::new(P::LANES, rules.instances, rules.timeouts_ns.clone(), rng);
+    let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
+    let wide_door = policy.lanes() == 1
+        && !policy.hears_arrivals()
+        && !policy.refuses()
+        && rules.kinds.most_items() <= policy.largest_request()
+        && rules.queue_limit == u32::MAX;
     let core = Core {
+        wide_door,
         policy,
         cost,
         recorder,
         cx,
         agenda: Vec::new(),
+        in_order: VecDeque::new(),
         rules,
         last_arrival_ns: 0,
         turned_away: Vec::new(),
@@ -44,12 +52,27 @@ struct Core<'a, P, C, R> {
     cost: &'a mut C,
     recorder: &'a mut R,
     cx: Cx,
-    /// Completions, latest first.
-    agenda: Vec<(u64, Slot)>,
+    /// Ends of passes and releases of instances, latest first.
+    agenda: Vec<(u64, Step, Slot)>,
+    /// Started batches that are not answered, where answers keep that order.
+    in_order: VecDeque<Bid>,
     rules: &'a Rules,
+    /// Whether arrivals go straight into the one queue, unheard.
+    wide_door: bool,
     last_arrival_ns: u64,
-    /// Sources of requests rejected since their callers were told.
+    /// Tags of requests rejected since their callers were told.
     turned_away: Vec<u8>,
+}
+
+/// What happens to an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// It can take the next batch.
+    Free,
+    /// Its pass is over, and it is not free yet.
+    Done,
+    /// Its pass is over and it is free.
+    DoneAndFree,
 }
 
 struct Run<'a, P, C, R> {
@@ -65,7 +88,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
         if let Some(&last) = times.last() {
             self.last_arrival_ns = last;
         }
-        if P::LANES == 1 && !P::HEARS_ARRIVALS && self.rules.queue_limit == u32::MAX {
+        if self.wide_door {
             self.cx.admit(0, times, tags);
             return;
         }
@@ -79,15 +102,19 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
 impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
     /// Lets one request in, or rejects it.
     fn door(&mut self, time: u64, tag: u8) {
-        if self.cx.waiting_total() >= u64::from(self.rules.queue_limit) {
+        let kind = self.cx.kinds.of(tag);
+        let lane = self.policy.lane(kind);
+        if self.cx.waiting_total() >= u64::from(self.rules.queue_limit)
+            || kind.items > self.policy.largest_request()
+            || !self.policy.admits(kind, lane, &self.cx)
+        {
             self.recorder.gone(time, tag, time, Gone::Rejected);
             self.turned_away.push(tag);
             return;
         }
-        let lane = if P::LANES == 1 { 0 } else { self.policy.lane(tag) };
         let rid = self.cx.requests.next;
         self.cx.admit(lane, &[time], &[tag]);
-        if P::HEARS_ARRIVALS {
+        if self.policy.hears_arrivals() {
             self.policy.on(Event::Arrived { rid, lane }, &mut self.cx);
         }
     }
@@ -95,19 +122,86 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
     /// Earliest completion or timer.
     #[inline(always)]
     fn next_ns(&self) -> u64 {
-        let completion = self.agenda.last().map_or(u64::MAX, |(at, _)| *at);
+        let completion = self.agenda.last().map_or(u64::MAX, |(at, ..)| *at);
         self.cx.timers.iter().fold(completion, |next, (at, _)| next.min(*at))
     }
 
     /// Pays for the batches the policy has started.
     #[inline(always)]
     fn launch(&mut self) {
-        while let Some((bid, slot)) = self.cx.started.pop() {
+        for at in 0..self.cx.started.len() {
+            let (bid, slot) = self.cx.started[at];
             let took = self.cost.took_ns(slot, self.cx.batch(bid).ran_as);
-            self.cx.batch_mut(bid).took_ns = took;
-            let done = completion_ns(self.cx.now_ns, took);
-            let at = self.agenda.partition_point(|entry| *entry > (done, slot));
-            self.agenda.insert(at, (done, slot));
+            let now_ns = self.cx.now_ns;
+            let batch = self.cx.batch_mut(bid);
+            batch.took_ns = took;
+            batch.start_ns = now_ns.saturating_add(self.rules.dispatch.0);
+            let done = completion_ns(batch.start_ns, took);
+            let held = self.rules.release != [Nanos::ZERO; 2];
+            self.schedule(done, if held { Step::Done } else { Step::DoneAndFree }, slot);
+            if self.policy.answers_in_order() {
+                self.in_order.push_back(bid);
+            }
+        }
+        self.cx.started.clear();
+    }
+
+    #[inline(always)]
+    fn schedule(&mut self, at_ns: u64, step: Step, slot: Slot) {
+        let at = self.agenda.partition_point(|entry| *entry > (at_ns, step, slot));
+        self.agenda.insert(at, (at_ns, step, slot));
+    }
+
+    /// The next thing of this moment on the agenda.
+    #[inline(always)]
+    fn due(&mut self, now: u64) -> Option<(Step, Slot)> {
+        let &(at, step, slot) = self.agenda.last().filter(|(at, ..)| *at == now)?;
+        debug_assert_eq!(at, now);
+        self.agenda.pop();
+        Some((step, slot))
+    }
+
+    /// Takes an instance one step on.
+    #[inline(always)]
+    fn step(&mut self, step: Step, slot: Slot, inflow: &mut Inflow) {
+        let Some(bid) = self.cx.slots[slot as usize].running else {
+            return;
+        };
+        if step != Step::Free {
+            self.done(bid, slot, inflow);
+        }
+        if step == Step::Done {
+            let [fixed, each] = self.rules.release;
+            let answers = u64::from(self.cx.batch(bid).size).saturating_mul(each.0);
+            let free = completion_ns(self.cx.now_ns, fixed.0.saturating_add(answers));
+            return self.schedule(free, Step::Free, slot);
+        }
+        let took = Nanos(self.cx.batch(bid).took_ns);
+        self.cx.set_idle(slot);
+        self.policy.on(Event::Done { slot, batch: bid, took }, &mut self.cx);
+        if !self.in_order.contains(&bid) {
+            self.cx.release(bid);
+        }
+    }
+
+    /// The pass of a batch is over: its requests are answered, in their turn where that is kept.
+    #[inline(always)]
+    fn done(&mut self, bid: Bid, slot: Slot, inflow: &mut Inflow) {
+        if !self.policy.answers_in_order() {
+            return self.answer(bid, slot, 0, inflow);
+        }
+        self.cx.batch_mut(bid).done_ns = self.cx.now_ns;
+        while let Some(&first) = self.in_order.front() {
+            let batch = self.cx.batch(first);
+            if batch.done_ns == 0 {
+                return;
+            }
+            let (held, slot) = (self.cx.now_ns - batch.done_ns, batch.slot);
+            self.in_order.pop_front();
+            self.answer(first, slot, held, inflow);
+            if self.cx.slots[slot as usize].running != Some(first) {
+                self.cx.release(first);
+            }
         }
     }
 
@@ -139,19 +233,17 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         }
     }
 
-    /// Completes the batch of an instance.
+    /// Tells of a batch whose requests are answered now.
     #[inline(always)]
-    fn complete(&mut self, slot: Slot, inflow: &mut Inflow) {
-        let Some(bid) = self.cx.slots[slot as usize].running else {
-            return;
-        };
+    fn answer(&mut self, bid: Bid, slot: Slot, held_ns: u64, inflow: &mut Inflow) {
         let batch = self.cx.batch(bid);
         let row = BatchRow {
-            size: batch.size,
+            size: batch.items,
             ran_as: batch.ran_as,
             slot,
             start_ns: batch.start_ns,
             took_ns: batch.took_ns,
+            held_ns,
             reason: batch.reason,
         };
         let mut first = true;
@@ -168,9 +260,8 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
                 inflow.answered(self.cx.requests.tag(rid), self.cx.now_ns, false);
             }
         }
-        self.cx.set_idle(slot);
-        self.policy.on(Event::Done { slot, batch: bid, took: Nanos(row.took_ns) }, &mut self.cx);
-        self.cx.release(bid);
+        // Its instance may be held for longer; the requests are gone.
+        self.cx.batch_mut(bid).spans.clear();
     }
 
     /// Reports everything still in the server.
@@ -240,11 +331,8 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
     fn instant(&mut self, now: u64) {
         while self.take(now, usize::MAX) > 0 {}
         self.core.cx.now_ns = now;
-        while let Some(&(at, slot)) = self.core.agenda.last()
-            && at == now
-        {
-            self.core.agenda.pop();
-            self.core.complete(slot, &mut self.inflow);
+        while let Some((step, slot)) = self.core.due(now) {
+            self.core.step(step, slot, &mut self.inflow);
         }
         if !self.core.cx.refused.is_empty() {
             // Before further arrivals can take their places.

@@ -1,7 +1,7 @@
 //! What flows into a server: the open-loop feed, and callers that wait for their answers.
 
 use super::requests::leading;
-use crate::arrivals::{Feed, Think, ThinkKind};
+use crate::arrivals::{Feed, Tags, Think, ThinkKind};
 use crate::rng::SimRng;
 use rand::RngExt;
 use rand_distr::Exp1;
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Callers of one closed-loop source.
 #[derive(Debug)]
 pub struct Callers {
-    /// Number of this source.
-    pub tag: u8,
+    /// Tags of their requests; no other source has any of them.
+    pub tags: Tags,
     /// How many.
     pub clients: u32,
     /// Time between an answer and the next request.
@@ -29,6 +29,7 @@ pub struct Callers {
 #[derive(Debug)]
 pub struct Loops {
     callers: Vec<Callers>,
+    /// When each caller calls next, and the first tag of its source.
     pending: BinaryHeap<Reverse<(u64, u8)>>,
     /// Measured requests still to be sent, by these callers and by the open sources together.
     left: u64,
@@ -51,7 +52,8 @@ impl Loops {
         measured: Option<u64>,
         until_ns: Option<u64>,
     ) -> Self {
-        let first = callers.iter().flat_map(|c| (0..c.clients).map(|_| Reverse((0, c.tag))));
+        let first =
+            callers.iter().flat_map(|c| (0..c.clients).map(|_| Reverse((0, c.tags.first()))));
         Self {
             pending: first.collect(),
             left: measured.unwrap_or(u64::MAX),
@@ -84,7 +86,8 @@ impl Loops {
         self.peek()?;
         let Reverse((time, tag)) = self.pending.pop()?;
         self.count(time);
-        Some((time, tag))
+        let caller = self.callers.iter_mut().find(|c| c.tags.first() == tag)?;
+        Some((time, caller.tags.next_tag()))
     }
 
     /// Counts a request that was sent.
@@ -102,9 +105,10 @@ impl Loops {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     #[expect(clippy::cast_precision_loss, reason = "a random time")]
     fn answered(&mut self, tag: u8, at_ns: u64, refused: bool) {
-        let Some(caller) = self.callers.iter_mut().find(|c| c.tag == tag) else {
+        let Some(caller) = self.callers.iter_mut().find(|c| c.tags.holds(tag)) else {
             return;
         };
+        let source = caller.tags.first();
         let think = match caller.think {
             Think::Constant(think) => think.0,
             Think::Law(law) => match law.kind {
@@ -117,7 +121,7 @@ impl Loops {
         // A refusal that costs no time would be repeated for ever at one instant.
         let think = if refused { think.max(1) } else { think };
         let back = at_ns.saturating_add(think).saturating_add(caller.away_ns);
-        self.pending.push(Reverse((back, tag)));
+        self.pending.push(Reverse((back, source)));
     }
 }
 

@@ -8,14 +8,18 @@
 mod cx;
 pub mod event;
 mod inflow;
+mod kind;
 pub mod recurrence;
 mod requests;
+mod sight;
 
 pub use cx::{Bid, Cx, Key, Position, Slot};
 pub use inflow::{Callers, Inflow, Loops};
+pub use kind::{Kind, Kinds};
 pub use requests::Rid;
 
 use crate::rng::SimRng;
+use crate::time::Nanos;
 
 /// Moments from here on never come: 292 years. Half of all time is kept free so that sums of a
 /// moment and a delay cannot wrap.
@@ -35,8 +39,13 @@ pub struct Rules {
     pub instances: u32,
     /// Most waiting requests; `u32::MAX` is no limit.
     pub queue_limit: u32,
-    /// Timeout of the requests of each source; empty when no source has one.
-    pub timeouts_ns: Vec<u64>,
+    /// What requests say of themselves, by tag.
+    pub kinds: Kinds,
+    /// Time between a batch's leaving and the start of its pass.
+    pub dispatch: Nanos,
+    /// Time between the end of a pass and the moment its instance can take the next batch: per
+    /// batch, and per request in it.
+    pub release: [Nanos; 2],
     /// Time stops here (`end = "cut"`); else every batch held only by its rule leaves at the last
     /// arrival.
     pub cut_ns: Option<u64>,

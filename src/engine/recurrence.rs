@@ -172,6 +172,7 @@ pub fn run<C: CostModel, R: Recorder>(
             slot: slot_number,
             start_ns: start.at_ns,
             took_ns: cost.took_ns(slot_number, size),
+            held_ns: 0,
             reason: law.reason(size, Nanos(start.timer_ns), Nanos(start.at_ns)),
         };
         let done_ns = completion_ns(row.start_ns, row.took_ns);

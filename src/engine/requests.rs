@@ -178,6 +178,31 @@ impl Queue {
         self.spans.push_front(span);
     }
 
+    /// Takes the `at`-th request from the front out of the queue.
+    pub(crate) fn remove(&mut self, mut at: u32) -> Option<Rid> {
+        for i in 0..self.spans.len() {
+            let span = self.spans[i];
+            if at >= span.len {
+                at -= span.len;
+                continue;
+            }
+            let rid = span.first.wrapping_add(at);
+            let behind = Span { first: rid.wrapping_add(1), len: span.len - at - 1 };
+            self.len -= 1;
+            match (at, behind.len) {
+                (0, 0) => _ = self.spans.remove(i),
+                (0, _) => self.spans[i] = behind,
+                (_, 0) => self.spans[i].len = at,
+                _ => {
+                    self.spans[i].len = at;
+                    self.spans.insert(i + 1, behind);
+                }
+            }
+            return Some(rid);
+        }
+        None
+    }
+
     /// Moves up to `n` requests from the front to `out`.
     #[inline(always)]
     pub(crate) fn take(&mut self, mut n: u32, out: &mut Vec<Span>) -> u32 {

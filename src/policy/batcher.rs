@@ -1,7 +1,7 @@
 //! The seam between policies and the engine.
 
 use super::Law;
-use crate::engine::{Bid, Cx, Key, Rid, Slot};
+use crate::engine::{Bid, Cx, Key, Kind, Rid, Slot};
 use crate::time::Nanos;
 
 /// What a policy hears.
@@ -83,17 +83,42 @@ pub struct Promises {
 /// and again until that issues no command.
 pub trait Batcher {
     /// What this policy promises.
-    const PROMISES: Promises;
+    fn promises(&self) -> Promises;
 
     /// Number of queues; [`lane`](Self::lane) sorts requests into them.
-    const LANES: u8 = 1;
+    fn lanes(&self) -> u8 {
+        1
+    }
+
+    /// The queue that requests of a kind join.
+    fn lane(&self, _kind: Kind) -> u8 {
+        0
+    }
+
+    /// Most items a request may carry; a larger one would fit no batch and is rejected.
+    fn largest_request(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// Whether [`admits`](Self::admits) ever says no.
+    fn refuses(&self) -> bool {
+        false
+    }
+
+    /// Whether a request may join a queue; else it is rejected at the door.
+    fn admits(&self, _kind: Kind, _lane: u8, _cx: &Cx) -> bool {
+        true
+    }
 
     /// Whether [`on`](Self::on) wants to hear each arrival.
-    const HEARS_ARRIVALS: bool = false;
+    fn hears_arrivals(&self) -> bool {
+        false
+    }
 
-    /// The queue of requests of a source.
-    fn lane(&self, _source: u8) -> u8 {
-        0
+    /// Whether answers leave in the order in which batches started: one that is done early waits
+    /// for those before it.
+    fn answers_in_order(&self) -> bool {
+        false
     }
 
     /// Hears an event. The queues already show it.

@@ -64,6 +64,11 @@ impl Dynamic {
         self.min_batch_size.unwrap_or(self.max_batch_size)
     }
 
+    /// Whether no size below the cap is preferred.
+    pub(super) fn has_no_preference(&self) -> bool {
+        self.preferred_batch_sizes.iter().all(|&size| size >= self.max_batch_size)
+    }
+
     pub(super) fn law(&self) -> Law {
         Law {
             cap: self.max_batch_size,

@@ -5,7 +5,7 @@
 //! `max_wait = "0ms"`; Triton's `max_queue_delay_microseconds: 0` without its look-ahead. Without
 //! `max_batch_size` every waiting request is taken (Inoue's model, arXiv 1912.06322).
 
-use super::check_cap;
+use super::{Law, check_cap};
 use crate::tagged::{BadParam, params};
 
 params! {
@@ -19,6 +19,10 @@ params! {
 }
 
 impl Greedy {
+    pub(super) fn law(&self) -> Law {
+        Law::greedy(self.max_batch_size.unwrap_or(u32::MAX))
+    }
+
     pub(super) fn check(&self) -> Result<(), BadParam> {
         self.max_batch_size.map_or(Ok(()), check_cap)
     }

@@ -13,7 +13,6 @@ mod size_or_timeout;
 mod static_size;
 
 use crate::tagged::{BadParam, tagged};
-use crate::time::Nanos;
 pub use batcher::{Batcher, Event, Interest, Promises};
 pub use dynamic::{Anchor, Dynamic, MaxWait};
 pub use greedy::Greedy;
@@ -46,38 +45,67 @@ impl Policy {
         }
     }
 
-    /// The closed form of the rule, preferred sizes aside.
+    /// The closed form of the rule, where that says all there is to it.
     #[must_use]
-    pub fn law(&self) -> Law {
-        let law = |cap, target, wait| Law { cap, target, wait, anchor: Anchor::OldestArrival };
+    pub fn law(&self) -> Option<Law> {
         match self {
-            Self::None(_) => law(1, 1, Nanos::ZERO),
-            Self::Static(p) => law(p.max_batch_size, p.max_batch_size, Nanos::MAX),
-            Self::Greedy(p) => law(p.max_batch_size.unwrap_or(u32::MAX), 1, Nanos::ZERO),
-            Self::Dynamic(p) => p.law(),
+            Self::Dynamic(p) if !p.has_no_preference() => None,
+            other => other.textbook(),
         }
     }
 
-    /// Whether [`law`](Self::law) says all there is to the rule.
+    /// The size-or-timeout rule of a textbook policy, preferred sizes aside.
     #[must_use]
-    pub fn has_law(&self) -> bool {
+    pub fn textbook(&self) -> Option<Law> {
         match self {
-            Self::Dynamic(p) => p.preferred_batch_sizes.iter().all(|&s| s >= p.max_batch_size),
-            Self::None(_) | Self::Static(_) | Self::Greedy(_) => true,
+            Self::None(p) => Some(p.law()),
+            Self::Static(p) => Some(p.law()),
+            Self::Greedy(p) => Some(p.law()),
+            Self::Dynamic(p) => Some(p.law()),
         }
     }
 
-    /// The rule as the event engine runs it.
+    /// What the rule promises.
     #[must_use]
-    pub fn batcher(&self) -> SizeOrTimeout {
-        let preferred: &[u32] = match self {
-            Self::Dynamic(p) => &p.preferred_batch_sizes,
-            _ => &[],
-        };
-        SizeOrTimeout::new(self.law(), preferred)
+    pub fn promises(&self) -> Promises {
+        struct Ask;
+
+        impl Visit for Ask {
+            type Out = Promises;
+
+            fn visit<B: Batcher>(self, batcher: B) -> Promises {
+                batcher.promises()
+            }
+        }
+
+        self.visit(Ask)
     }
 
-    /// Most requests in one batch; `None` is unbounded.
+    /// Hands the rule, as the event engine runs it, to `visitor`.
+    pub fn visit<V: Visit>(&self, visitor: V) -> V::Out {
+        match self {
+            Self::None(p) => visitor.visit(SizeOrTimeout::new(p.law(), &[])),
+            Self::Static(p) => visitor.visit(SizeOrTimeout::new(p.law(), &[])),
+            Self::Greedy(p) => visitor.visit(SizeOrTimeout::new(p.law(), &[])),
+            Self::Dynamic(p) => {
+                visitor.visit(SizeOrTimeout::new(p.law(), &p.preferred_batch_sizes))
+            }
+        }
+    }
+
+    /// Whether the policy itself keeps the queue short, whatever is offered.
+    #[must_use]
+    pub fn limits_queue(&self) -> bool {
+        false
+    }
+
+    /// Items of a batch when the queue never empties; `None` is unbounded.
+    #[must_use]
+    pub fn saturated_batch(&self) -> Option<u32> {
+        self.cap()
+    }
+
+    /// Most items in one batch; `None` is unbounded.
     #[must_use]
     pub fn cap(&self) -> Option<u32> {
         match self {
@@ -87,6 +115,15 @@ impl Policy {
             Self::Dynamic(p) => Some(p.max_batch_size),
         }
     }
+}
+
+/// Something done with a batcher, whatever its type.
+pub trait Visit {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    fn visit<B: Batcher>(self, batcher: B) -> Self::Out;
 }
 
 /// `max_batch_size` must be at least one.

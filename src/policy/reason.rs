@@ -67,6 +67,11 @@ pub struct Law {
 }
 
 impl Law {
+    /// A free instance takes what is there, at most `cap`.
+    pub(super) const fn greedy(cap: u32) -> Self {
+        Self { cap, target: 1, wait: Nanos::ZERO, anchor: Anchor::OldestArrival }
+    }
+
     /// Why a batch of `n` that started at `start` left, when its timer was due at `timer`.
     #[inline(always)]
     #[must_use]

@@ -7,6 +7,9 @@
 //! 4. `anchor + wait` has come, or no request will arrive any more: all leave;
 //! 5. else the policy sleeps until the next of these can happen.
 //!
+//! A cap, a target and a preferred size count items. Where requests carry several, those that fit
+//! leave in order of arrival and none is skipped: one that does not fit fills the batch before it.
+//!
 //! `none` is cap 1; `greedy` is target 1; `static` is target = cap with no timer; `dynamic` has
 //! them all. Expired requests count in `q`, as they do for servers that notice a timeout when they
 //! take a request; they are refused when met and the batch is filled from those behind them.
@@ -48,37 +51,53 @@ impl SizeOrTimeout {
         anchor.plus(self.law.wait)
     }
 
-    /// How many leave now, of `q` that wait; 0 when the rule still holds them.
-    fn ready(&self, q: u32, due: Nanos, cx: &Cx) -> u32 {
-        if q >= self.law.cap {
-            return self.law.cap;
+    /// How many items leave now, of `q` that could; 0 when the rule still holds them.
+    fn ready(&self, q: Front, due: Nanos, cx: &Cx) -> u32 {
+        if q.full {
+            return q.items;
         }
-        if let Some(&size) = self.preferred.iter().rev().find(|&&size| size <= q) {
+        if let Some(size) = self.preferred(q.items, cx) {
             return size;
         }
-        if q >= self.law.target || due <= cx.now() || cx.draining() { q } else { 0 }
+        if q.items >= self.law.target || due <= cx.now() || cx.draining() { q.items } else { 0 }
     }
 
-    fn reason(&self, size: u32, q: u32, due: Nanos, cx: &Cx) -> Reason {
+    /// The largest preferred size that the first `items` items of the queue hold exactly.
+    fn preferred(&self, items: u32, cx: &Cx) -> Option<u32> {
+        let exact = |size: u32| cx.unit_items() || cx.fitting(LANE, size).1 == size;
+        self.preferred.iter().rev().copied().find(|&size| size <= items && exact(size))
+    }
+
+    fn reason(&self, size: u32, q: Front, due: Nanos, cx: &Cx) -> Reason {
+        if q.full && !cx.unit_items() {
+            return Reason::Full;
+        }
         if size < self.law.cap && self.preferred.contains(&size) {
             return Reason::Preferred;
         }
         match self.law.reason(size, due, cx.now()) {
             // Expired requests were counted when the rule was met.
-            Reason::Flush if q >= self.law.target || self.preferred.iter().any(|&p| p <= q) => {
+            Reason::Flush if q.items >= self.law.target || self.any_preferred(q.items) => {
                 Reason::Idle
             }
             reason => reason,
         }
     }
 
+    fn any_preferred(&self, items: u32) -> bool {
+        self.preferred.iter().any(|&p| p <= items)
+    }
+
     /// Sleeps until the queue or the timer can change the answer.
-    fn sleep(&mut self, q: u32, due: Nanos, cx: &mut Cx) -> Interest {
+    fn sleep(&mut self, q: Front, due: Nanos, cx: &mut Cx) -> Interest {
         if due < Nanos::MAX && !self.timer_is_set {
             cx.timer(TIMER, due);
             self.timer_is_set = true;
         }
-        let preferred = self.preferred.iter().copied().find(|&size| size > q);
+        if !cx.unit_items() {
+            return Interest::queue(cx.queued(LANE) + 1);
+        }
+        let preferred = self.preferred.iter().copied().find(|&size| size > q.items);
         Interest::queue(preferred.map_or(self.law.target, |size| size.min(self.law.target)))
     }
 
@@ -90,15 +109,38 @@ impl SizeOrTimeout {
     }
 }
 
+/// What could leave at once.
+#[derive(Clone, Copy, Debug)]
+struct Front {
+    /// Items of the oldest requests that fit into one batch.
+    items: u32,
+    /// Whether no further one could be added.
+    full: bool,
+}
+
+impl Front {
+    #[inline(always)]
+    fn of(cap: u32, cx: &Cx) -> Self {
+        let (n, items) = cx.fitting(LANE, cap);
+        Self { items, full: items >= cap || n < cx.queued(LANE) }
+    }
+}
+
 impl Batcher for SizeOrTimeout {
-    const PROMISES: Promises = Promises {
-        cap: true,
-        fifo: true,
-        // Only where wait is zero; the tests ask the law.
-        work_conserving: false,
-        one_batch_per_slot: true,
-        wait_bound: true,
-    };
+    fn promises(&self) -> Promises {
+        Promises {
+            cap: true,
+            fifo: true,
+            // A rule that never waits leaves no instance idle while anything is queued.
+            work_conserving: self.law.target == 1 || self.law.wait == Nanos::ZERO,
+            one_batch_per_slot: true,
+            wait_bound: true,
+        }
+    }
+
+    fn largest_request(&self) -> u32 {
+        self.law.cap
+    }
 
     #[inline(always)]
     fn on(&mut self, event: Event, _: &mut Cx) {
@@ -114,12 +156,12 @@ impl Batcher for SizeOrTimeout {
                 self.picked_up = None;
                 return Interest::NONE;
             };
-            let q = cx.queued(LANE);
-            if q == 0 {
+            if cx.queued(LANE) == 0 {
                 self.picked_up = None;
-                let timed = self.law.wait < Nanos::MAX;
+                let timed = self.law.wait < Nanos::MAX || !cx.unit_items();
                 return Interest::queue(if timed { 1 } else { self.sleepless() });
             }
+            let q = Front::of(self.law.cap, cx);
             let due = self.due(cx);
             let n = self.ready(q, due, cx);
             if n == 0 {
@@ -128,11 +170,11 @@ impl Batcher for SizeOrTimeout {
             self.forget_timer(cx);
             self.picked_up = None;
             let batch = cx.open();
-            let size = cx.take_live(batch, LANE, n);
-            if size == 0 {
+            if cx.take_live(batch, LANE, n) == 0 {
                 cx.requeue(batch, LANE, crate::engine::Position::Back);
                 continue;
             }
+            let size = cx.items(batch);
             let reason = self.reason(size, q, due, cx);
             cx.start(batch, slot, size, reason);
         }

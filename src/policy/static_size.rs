@@ -4,8 +4,9 @@
 //! (until the run flushes what its rule still holds). Its p99 is U-shaped in the rate: at a low
 //! rate the batch takes long to fill, at a high one the queue is long.
 
-use super::check_cap;
+use super::{Anchor, Law, check_cap};
 use crate::tagged::{BadParam, params};
+use crate::time::Nanos;
 
 params! {
     /// Parameters of `static`.
@@ -16,6 +17,11 @@ params! {
 }
 
 impl Static {
+    pub(super) fn law(&self) -> Law {
+        let (cap, target) = (self.max_batch_size, self.max_batch_size);
+        Law { cap, target, wait: Nanos::MAX, anchor: Anchor::OldestArrival }
+    }
+
     pub(super) fn check(&self) -> Result<(), BadParam> {
         check_cap(self.max_batch_size)
     }

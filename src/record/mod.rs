@@ -42,8 +42,26 @@ pub struct BatchRow {
     pub start_ns: u64,
     /// Service time, ns.
     pub took_ns: u64,
+    /// How long its answers are held back after the pass, ns.
+    pub held_ns: u64,
     /// Why it left.
     pub reason: Reason,
+}
+
+impl BatchRow {
+    /// End of the pass, ns.
+    #[inline(always)]
+    #[must_use]
+    pub const fn done_ns(&self) -> u64 {
+        self.start_ns + self.took_ns
+    }
+
+    /// When its requests are answered, ns.
+    #[inline(always)]
+    #[must_use]
+    pub const fn answered_ns(&self) -> u64 {
+        self.start_ns + self.took_ns + self.held_ns
+    }
 }
 
 /// Hears what happened in a run. Times are nanoseconds since its start.

@@ -17,7 +17,7 @@ pub struct Pilot {
 impl Recorder for Pilot {
     #[expect(clippy::cast_precision_loss, reason = "a mean")]
     fn completed(&mut self, batch: &BatchRow, arrivals: &[u64], _: &[u8], _: bool) {
-        let done = batch.start_ns + batch.took_ns;
+        let done = batch.answered_ns();
         for &arrival in arrivals {
             if self.held == 0 {
                 self.first = arrival;

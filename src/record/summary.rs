@@ -254,7 +254,7 @@ impl<L: LatencyStore> Summary<L> {
     #[inline(always)]
     fn batch(&mut self, batch: &BatchRow) {
         let from = batch.start_ns.max(self.plan.measure_from_ns);
-        let to = (batch.start_ns + batch.took_ns).min(self.last_arrival_ns);
+        let to = batch.done_ns().min(self.last_arrival_ns);
         self.busy_ns += u128::from(to.saturating_sub(from));
         if batch.start_ns < self.plan.measure_from_ns {
             return;
@@ -271,7 +271,7 @@ impl<L: LatencyStore> Summary<L> {
     #[inline(always)]
     fn members(&mut self, batch: &BatchRow, arrivals: &[u64], n: usize) {
         let start_ns = batch.start_ns;
-        let answered_ns = start_ns + batch.took_ns + self.plan.client_ns;
+        let answered_ns = batch.answered_ns() + self.plan.client_ns;
         if let Some(oldest) = arrivals.first() {
             self.latency_max_ns = self.latency_max_ns.max(answered_ns - oldest);
             self.wait_max_ns = self.wait_max_ns.max(start_ns - oldest);
@@ -342,7 +342,7 @@ impl<L: LatencyStore> Summary<L> {
     }
 
     fn class_members(&mut self, batch: &BatchRow, arrivals: &[u64], tags: &[u8]) {
-        let answered = batch.start_ns + batch.took_ns + self.plan.client_ns;
+        let answered = batch.answered_ns() + self.plan.client_ns;
         let limits = self.plan.limits_ns.clone();
         for (&arrival, &tag) in arrivals.iter().zip(tags) {
             if arrival < self.plan.measure_from_ns {
@@ -418,7 +418,7 @@ impl<L: LatencyStore> Recorder for Summary<L> {
             self.batch(batch);
         }
         let from = self.plan.measure_from_ns;
-        let done = batch.start_ns + batch.took_ns;
+        let done = batch.answered_ns();
         if done >= from && done <= self.last_arrival_ns {
             self.done_in_window += n as u64;
         }

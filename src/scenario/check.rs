@@ -5,9 +5,7 @@ use super::diag::{
     OVERLOAD, Problem, QUEUE_BELOW_CAP, REVERSED, RUN_TOO_SHORT, STATIC_STALL, Span,
     TABLE_TOO_SHORT, WAIT_OVER_SLO,
 };
-use super::estimate::{
-    Load, capacity_per_s, cost_s, people_count, people_rate, people_time, thinks_randomly,
-};
+use super::estimate::{Load, cost_s, people_count, people_rate, people_time, thinks_randomly};
 use super::resolve::place;
 use super::tree::Node;
 use super::{Labelled, Metric, Op, Scenario, Server};
@@ -168,7 +166,7 @@ impl Checker<'_> {
                 if self.swept(&labelled.label) {
                     continue;
                 }
-                if let Some(capacity) = capacity_per_s(server, &labelled.policy)
+                if let Some(capacity) = self.scenario.capacity_per_s(server, &labelled.policy)
                     && rate >= capacity
                 {
                     let on = server.label.as_ref().map(|l| format!(" on `{l}`"));

@@ -3,17 +3,11 @@
 use super::{Scenario, Server};
 use crate::arrivals::{Process, Think, ThinkKind, ThinkLaw};
 use crate::cost::Cost;
-use crate::policy::Policy;
 use crate::time::Nanos;
 
 /// Mean seconds of one pass over `n` items.
 pub(crate) fn cost_s(cost: &Cost, n: u32) -> f64 {
     Nanos(cost.service_ns(n)).as_s()
-}
-
-/// Requests per second of a queue that never empties; `None` where there is no limit.
-pub(crate) fn capacity_per_s(server: &Server, policy: &Policy) -> Option<f64> {
-    server.cost.capacity_per_s(policy.cap(), server.instances)
 }
 
 /// What is offered, as far as it can be said without simulating.

@@ -3,7 +3,7 @@
 //! Reading goes section by section (see `resolve`), so that independent errors are reported
 //! together; these types say what each section holds.
 
-use crate::arrivals::Process;
+use crate::arrivals::{Items, Process};
 use crate::cost::{Cost, Jitter};
 use crate::policy::Policy;
 use crate::time::Nanos;
@@ -185,13 +185,23 @@ pub(crate) struct ArrivalsTable {
     /// A request older than this when it is taken from the queue has expired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout: Option<Nanos>,
+    /// Priority level its requests ask for, 1 the highest (default: the server's choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<u32>,
+    /// Items a request carries (default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) items: Option<Items>,
+    /// Shape of its requests: different ones share no batch where a server enforces shapes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shape: Option<String>,
     /// When requests come.
     #[serde(flatten)]
     pub(crate) process: Process,
 }
 
 /// Keys of every source, whatever its kind.
-pub(crate) const ARRIVALS_KEYS: &[&str] = &["name", "class", "timeout"];
+pub(crate) const ARRIVALS_KEYS: &[&str] =
+    &["name", "class", "timeout", "priority", "items", "shape"];
 
 /// `[server]`: what executes batches.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -211,6 +221,37 @@ pub(crate) struct ServerTable {
     /// Random factor on the cost, mean 1 (default none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jitter: Option<Jitter>,
+    /// What a server adds to every request and every batch (default nothing).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) overhead: Option<OverheadTable>,
+}
+
+impl From<OverheadTable> for super::Overhead {
+    fn from(table: OverheadTable) -> Self {
+        let OverheadTable { inbound, dispatch, release, release_per_request, response } = table;
+        Self { inbound, dispatch, release, release_per_request, response }
+    }
+}
+
+/// `overhead`: what a server adds to every request and every batch.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverheadTable {
+    /// From the client's sending to the request's joining the queue (default 0).
+    #[serde(default)]
+    pub(crate) inbound: Nanos,
+    /// From a batch's leaving to the start of its forward pass (default 0).
+    #[serde(default)]
+    pub(crate) dispatch: Nanos,
+    /// From the end of a pass until its instance can take the next batch (default 0).
+    #[serde(default)]
+    pub(crate) release: Nanos,
+    /// The same for each request of the batch that ended (default 0).
+    #[serde(default)]
+    pub(crate) release_per_request: Nanos,
+    /// From the end of the pass to the answer's arrival at the client (default 0).
+    #[serde(default)]
+    pub(crate) response: Nanos,
 }
 
 /// `queue_limit`: a number of requests, or a table that says its unit.

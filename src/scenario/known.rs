@@ -48,8 +48,6 @@ pub(crate) fn later_keys(table: Table) -> &'static [&'static str] {
     match table {
         Table::Root => &["tune", "model", "gpu", "kv"],
         Table::Arrivals => &[
-            "priority",
-            "items",
             "lengths",
             "retries",
             "grid",
@@ -63,7 +61,6 @@ pub(crate) fn later_keys(table: Table) -> &'static [&'static str] {
         Table::Server => &[
             "replicas",
             "balancer",
-            "overhead",
             "memory_max_batch",
             "usd_per_hour",
             "watts",

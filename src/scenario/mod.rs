@@ -5,6 +5,7 @@
 //! those into a [`Scenario`]; `check` warns about what is legal but hardly meant.
 
 mod axes;
+mod capacity;
 mod check;
 mod de;
 mod diag;
@@ -33,7 +34,7 @@ pub use schema::{schema, starter};
 pub use source::{Format, Input};
 pub use supply::{Disk, Files, TraceParser, TraceProblem};
 
-use crate::arrivals::{Process, Trace};
+use crate::arrivals::{Items, Process, Trace};
 use crate::cost::{Cost, Jitter};
 use crate::policy::Policy;
 use crate::time::Nanos;
@@ -132,6 +133,12 @@ pub struct Source {
     pub class: Option<String>,
     /// A request older than this when it is taken from the queue has expired.
     pub timeout: Option<Nanos>,
+    /// Priority level its requests ask for, 1 the highest; 0 leaves it to the server.
+    pub priority: u32,
+    /// Items each request carries.
+    pub items: Items,
+    /// Shape of its requests; where a server enforces shapes, different ones share no batch.
+    pub shape: Option<String>,
     /// When they come.
     pub process: Process,
     /// Recorded arrivals of a `trace` process (unscaled).
@@ -151,6 +158,37 @@ pub struct Server {
     pub cost: Cost,
     /// Random factor on it.
     pub jitter: Jitter,
+    /// What it adds to every request and every batch.
+    pub overhead: Overhead,
+}
+
+/// What a server adds to every request and every batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// From the client's sending to the request's joining the queue.
+    pub inbound: Nanos,
+    /// From a batch's leaving to the start of its forward pass.
+    pub dispatch: Nanos,
+    /// From the end of a pass until its instance can take the next batch.
+    pub release: Nanos,
+    /// The same for each request of the batch that ended: a server sends answers one by one.
+    pub release_per_request: Nanos,
+    /// From the end of the pass to the answer's arrival at the client.
+    pub response: Nanos,
+}
+
+impl Overhead {
+    /// Time an instance is held by a batch of `requests` beyond its pass.
+    #[must_use]
+    pub fn between(&self, requests: f64) -> f64 {
+        self.dispatch.as_s() + self.release.as_s() + self.release_per_request.as_s() * requests
+    }
+
+    /// Whether an instance is held by nothing but passes.
+    #[must_use]
+    pub fn holds_nothing(&self) -> bool {
+        [self.dispatch, self.release, self.release_per_request] == [Nanos::ZERO; 3]
+    }
 }
 
 /// Fixed delays outside the server.
@@ -230,6 +268,14 @@ pub struct Axis {
 }
 
 impl Scenario {
+    /// Fixed delays around the server, part of every latency: the client's and the server's own.
+    #[must_use]
+    pub fn outside(&self, server: &Server) -> Nanos {
+        let Overhead { inbound, response, .. } = server.overhead;
+        let Client { before, after } = self.client;
+        before.plus(after).plus(inbound).plus(response)
+    }
+
     /// The thresholds that apply to a policy: those that name it, and those that name none, which
     /// are for policies with `guard = true` where there are any, else for all.
     #[must_use]

@@ -11,15 +11,7 @@ impl Scenario {
     pub fn total_rate_per_s(&self) -> Option<f64> {
         let mut total: f64 = 0.0;
         for source in &self.arrivals {
-            total += match &source.process {
-                Process::Poisson(p) => p.rate.per_s(),
-                Process::Deterministic(p) => p.rate.per_s(),
-                Process::Gamma(p) => p.rate.per_s(),
-                Process::Mmpp(p) => p.law().ok()?.mean_rate_per_s(),
-                Process::OnOff(p) => p.law().ok()?.mean_rate_per_s(),
-                Process::ClosedLoop(_) => return None,
-                Process::Trace(p) => source.trace.as_ref()?.rate_per_s() * p.factor(),
-            };
+            total += source.rate_per_s()?;
         }
         (total > 0.0 && total.is_finite()).then_some(total)
     }

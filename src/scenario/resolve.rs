@@ -13,7 +13,7 @@ use super::supply::{Cache, Files};
 use super::tree::{Node, Value};
 use super::{Axis, Labelled, Scenario, Server, Source, Threshold, threshold};
 use crate::BadParam;
-use crate::arrivals::Process;
+use crate::arrivals::{Items, Process};
 use crate::policy::Policy;
 use crate::time::Nanos;
 
@@ -201,6 +201,12 @@ impl Resolver<'_> {
                 );
             }
         }
+        let priority = self.optional::<u32>(node, "priority").unwrap_or(0);
+        let items = self.optional::<Items>(node, "items").unwrap_or_default();
+        if let Err(bad) = items.check() {
+            self.bad(node, &bad);
+        }
+        let shape = self.optional::<String>(node, "shape");
         let view = View::new(node).without(ARRIVALS_KEYS).as_table(Table::Arrivals);
         let process: Process = self.taken(view.read())?;
         if let Err(bad) = process.check() {
@@ -211,7 +217,7 @@ impl Resolver<'_> {
             Process::Trace(replay) => Some(self.trace(node, replay)?),
             _ => None,
         };
-        Some(Source { name, class, timeout, process, trace })
+        Some(Source { name, class, timeout, priority, items, shape, process, trace })
     }
 
     fn server(&mut self, node: &Node) -> Option<Server> {
@@ -242,7 +248,8 @@ impl Resolver<'_> {
             self.bad(cost_node, &bad);
             return None;
         }
-        Some(Server { label: table.label, instances, queue_limit, cost, jitter })
+        let overhead = table.overhead.unwrap_or_default().into();
+        Some(Server { label: table.label, instances, queue_limit, cost, jitter, overhead })
     }
 
     fn policy(&mut self, node: &Node) -> Option<Labelled> {

@@ -1,7 +1,7 @@
 //! The published JSON Schema of scenario files, and a scenario to start from.
 
 use super::file::{ClientTable, CurveTable, RunTable, ServerTable, ThresholdTable};
-use crate::arrivals::Process;
+use crate::arrivals::{Items, Process};
 use crate::policy::Policy;
 use crate::time::Nanos;
 use schemars::generate::SchemaSettings;
@@ -22,8 +22,9 @@ pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let properties = sections(&mut generator);
     let duration = one::<Nanos>(&mut generator);
+    let items = one::<Items>(&mut generator);
     let mut definitions = generator.take_definitions(true);
-    adapt(&mut definitions, duration);
+    adapt(&mut definitions, duration, items);
     let mut root = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "batchsim scenario",
@@ -72,7 +73,10 @@ fn sections(generator: &mut SchemaGenerator) -> Map<String, Value> {
 }
 
 /// What the reader does around the plain types: common keys, and kinds that can be left out.
-fn adapt(definitions: &mut Map<String, Value>, duration: Value) {
+fn adapt(definitions: &mut Map<String, Value>, duration: Value, mut items: Value) {
+    if let Value::Object(object) = &mut items {
+        object.insert("description".into(), "Items a request carries (default 1).".into());
+    }
     let mut timeout = duration;
     if let Value::Object(object) = &mut timeout {
         let what = "A request older than this when it is taken from the queue has expired.";
@@ -83,6 +87,13 @@ fn adapt(definitions: &mut Map<String, Value>, duration: Value) {
         "name": text("Name, for paths such as `arrivals.web.rate`."),
         "class": text("Class of its requests: rows of their own, and a target of thresholds."),
         "timeout": timeout,
+        "priority": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Priority level its requests ask for, 1 the highest.",
+        },
+        "items": items,
+        "shape": text("Different shapes share no batch where a server enforces shapes."),
     });
     let what = "Thresholds apply to policies with guard = true, or to all if there are none.";
     let policy = json!({

@@ -1,10 +1,11 @@
 //! A resolved scenario as it could be written, every default filled in.
 
 use super::file::{
-    ArrivalsTable, AxisTable, ClientTable, CurveTable, EndText, File, PolicyTable, QueueLimit,
-    RunTable, ServerTable, ThresholdTable, WarmupText,
+    ArrivalsTable, AxisTable, ClientTable, CurveTable, EndText, File, OverheadTable, PolicyTable,
+    QueueLimit, RunTable, ServerTable, ThresholdTable, WarmupText,
 };
-use super::{CurvePoints, End, Scenario, Warmup};
+use super::{CurvePoints, End, Overhead, Scenario, Warmup};
+use crate::arrivals::Items;
 use crate::units::{Fraction, Rate};
 
 impl Scenario {
@@ -68,6 +69,9 @@ impl From<&super::Source> for ArrivalsTable {
             name: source.name.clone(),
             class: source.class.clone(),
             timeout: source.timeout,
+            priority: (source.priority > 0).then_some(source.priority),
+            items: (source.items != Items::default()).then_some(source.items),
+            shape: source.shape.clone(),
             process: source.process.clone(),
         }
     }
@@ -81,7 +85,16 @@ impl From<&super::Server> for ServerTable {
             queue_limit: server.queue_limit.map(QueueLimit::Requests),
             cost: server.cost.clone(),
             jitter: Some(server.jitter.clone()),
+            overhead: (server.overhead != Overhead::default())
+                .then(|| OverheadTable::from(server.overhead)),
         }
+    }
+}
+
+impl From<Overhead> for OverheadTable {
+    fn from(overhead: Overhead) -> Self {
+        let Overhead { inbound, dispatch, release, release_per_request, response } = overhead;
+        Self { inbound, dispatch, release, release_per_request, response }
     }
 }
 

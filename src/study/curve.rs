@@ -16,7 +16,7 @@ pub fn curve_points(scenario: &Scenario, options: &Options, control: &Control) -
     let mut points: Vec<(&Server, &Labelled, Scenario)> = Vec::new();
     for server in &scenario.servers {
         for policy in &scenario.policies {
-            for rate in rates(&curve.points, server, policy) {
+            for rate in rates(scenario, &curve.points, server, policy) {
                 if let Some(mut scaled) = scenario.with_total_rate(rate) {
                     // A point of a curve takes no more than its share of a long run.
                     scaled.run.requests = scaled.run.requests.map(|n| n.min(SMALL.cap));
@@ -51,11 +51,16 @@ pub fn curve_points(scenario: &Scenario, options: &Options, control: &Control) -
 }
 
 /// Offered rates for one policy. A policy without a capacity has no loads.
-fn rates(points: &CurvePoints, server: &Server, policy: &Labelled) -> Vec<f64> {
+fn rates(
+    scenario: &Scenario,
+    points: &CurvePoints,
+    server: &Server,
+    policy: &Labelled,
+) -> Vec<f64> {
     match points {
         CurvePoints::Rates(rates) => rates.clone(),
         CurvePoints::Loads(loads) => {
-            let capacity = server.cost.capacity_per_s(policy.policy.cap(), server.instances);
+            let capacity = scenario.capacity_per_s(server, &policy.policy);
             capacity.map_or_else(Vec::new, |c| loads.iter().map(|load| load * c).collect())
         }
     }

@@ -3,7 +3,7 @@
 use super::control::Control;
 use super::measure::chart_quantiles;
 use super::run::{outcome_frame, policy_info};
-use crate::arrivals::Process;
+use crate::arrivals::{Items, Process};
 use crate::exact::{self, Input, NotCovered, Rule, Solution};
 use crate::number;
 use crate::outcome::{
@@ -26,8 +26,7 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
             let label = scenario.cell_label(server, policy);
             match solve(scenario, server, &policy.policy) {
                 Ok(solution) => {
-                    let client = scenario.client;
-                    let outside = client.before.plus(client.after).as_ms();
+                    let outside = scenario.outside(server).as_ms();
                     files.push(cdf(&label, &solution, outside));
                     outcome.cells.push(cell(scenario, server, policy, label, &solution));
                 }
@@ -72,6 +71,9 @@ fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Soluti
     if server.queue_limit.is_some() {
         return Err("it covers an unlimited queue, this server has a queue_limit".into());
     }
+    if !server.overhead.holds_nothing() {
+        return Err("it covers instances that are held by passes alone".into());
+    }
     if server.jitter.kind() != "none" {
         return Err("it covers fixed service times, this server has jitter".into());
     }
@@ -91,6 +93,9 @@ fn input(scenario: &Scenario) -> Result<Input, String> {
     let [source] = scenario.arrivals.as_slice() else {
         return Err("it covers one source of arrivals".into());
     };
+    if source.items != Items::Constant(1) {
+        return Err("it covers requests of one item".into());
+    }
     if source.timeout.is_some() {
         return Err("it covers patient requests, these have a timeout".into());
     }
@@ -109,10 +114,12 @@ fn input(scenario: &Scenario) -> Result<Input, String> {
 }
 
 fn rule(policy: &Policy) -> Result<Rule, String> {
-    if !policy.has_law() {
-        return Err("preferred_batch_sizes have no exact solution".into());
-    }
-    let law = policy.law();
+    let Some(law) = policy.law() else {
+        return Err(match policy {
+            Policy::Dynamic(_) => "preferred_batch_sizes have no exact solution".into(),
+            other => format!("it covers the textbook policies, not {}", other.kind()),
+        });
+    };
     let cap = (law.cap != u32::MAX).then_some(law.cap);
     if law.wait == Nanos::ZERO || law.wait == Nanos::MAX || law.target == 1 {
         let min = if law.wait == Nanos::ZERO { 1 } else { law.target };
@@ -136,7 +143,7 @@ fn cell(
     s: &Solution,
 ) -> Cell {
     // Client delays are fixed, so they shift the whole law.
-    let outside = scenario.client.before.plus(scenario.client.after).as_ms();
+    let outside = scenario.outside(server).as_ms();
     let at = |q: f64| s.quantile_ms(q) + outside;
     let zero = HalfWidths { p999: Some(0.0), ..HalfWidths::default() };
     let latency = Latency {
@@ -169,7 +176,7 @@ fn cell(
         replications: 1,
         requests: Requests::default(),
         rate_per_s: s.throughput_per_s(),
-        capacity_per_s: server.cost.capacity_per_s(policy.policy.cap(), 1),
+        capacity_per_s: scenario.capacity_per_s(server, &policy.policy),
         load: Some(s.load()).filter(|l| l.is_finite()),
         stable: true,
         throughput_per_s: s.throughput_per_s(),
@@ -196,7 +203,7 @@ fn overloaded(
     label: String,
     why: &str,
 ) -> Cell {
-    let capacity = server.cost.capacity_per_s(policy.policy.cap(), 1);
+    let capacity = scenario.capacity_per_s(server, &policy.policy);
     let offered = scenario.total_rate_per_s().unwrap_or(0.0);
     let about_latency = |t: &&Threshold| {
         matches!(t.metric, Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_))

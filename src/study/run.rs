@@ -109,8 +109,7 @@ fn simulate_as<L: LatencyStore + Send + Sync>(
     let bench = task.bench();
     // With a closed loop beside them the open sources alone are a lower bound.
     let offered = task.scenario.open_rate_per_s();
-    let cap = task.policy.policy.cap();
-    let capacity = task.server.cost.capacity_per_s(cap, task.server.instances);
+    let capacity = task.scenario.capacity_per_s(task.server, &task.policy.policy);
     let too_much = offered.zip(capacity).is_some_and(|(rate, most)| rate >= most);
     let mut overload = (too_much && !limited(&bench)).then(|| overloaded(offered, capacity));
     // An overloaded queue never settles: a short look at its throughput is all there is.
@@ -139,6 +138,7 @@ fn bounded(task: &CellTask<'_>) -> Budget {
 /// Whether something keeps the queue short whatever is offered.
 fn limited(bench: &Bench<'_>) -> bool {
     bench.server.queue_limit.is_some()
+        || bench.policy.limits_queue()
         || bench.scenario.arrivals.iter().all(|s| s.timeout.is_some())
 }
 

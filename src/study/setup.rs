@@ -1,9 +1,9 @@
 //! From a resolved scenario to what an engine needs.
 
-use crate::arrivals::{Feed, Limits, Process};
+use crate::arrivals::{Feed, Limits, Process, Tags};
 use crate::cost::{CostModel, FixedCost, JitteredCost};
-use crate::engine::{Callers, Ending, Inflow, Loops, Rules, event, recurrence};
-use crate::policy::Policy;
+use crate::engine::{Callers, Ending, Inflow, Kind, Kinds, Loops, Rules, event, recurrence};
+use crate::policy::{Batcher, Policy, Visit};
 use crate::record::{Plan, Recorder};
 use crate::rng::{Purpose, substream};
 use crate::scenario::{End, Scenario, Server, Source};
@@ -68,19 +68,67 @@ impl<'a> Bench<'a> {
         names
     }
 
+    /// What requests say of themselves, by tag.
+    fn kinds(&self) -> Kinds {
+        Kinds::new(self.sources().flat_map(|s| self.kinds_of(s)).collect())
+    }
+
+    /// What the requests of each source say of themselves, in the order of their tags: an item
+    /// count or a recorded mark each.
+    fn kinds_of(&self, source: &Source) -> Vec<Kind> {
+        let shapes: Vec<&Option<String>> = self.sources().map(|s| &s.shape).collect();
+        let shape = shapes.iter().position(|s| **s == source.shape).map_or(0, narrow);
+        let timeout = source.timeout.unwrap_or(Nanos::MAX);
+        let plain = Kind { timeout, shape: u16::from(shape), priority: source.priority, items: 1 };
+        match &source.trace {
+            Some(trace) if !trace.mark_table.is_empty() => trace
+                .mark_table
+                .iter()
+                .map(|mark| Kind { items: mark.items, priority: mark.priority, ..plain })
+                .collect(),
+            _ => {
+                let (low, high) = source.items.range();
+                (low..=high).map(|items| Kind { items, ..plain }).collect()
+            }
+        }
+    }
+
+    /// Every source with the first of its tags.
+    fn tagged_sources(&self) -> impl Iterator<Item = (u8, &'a Source)> {
+        let kinds = |s: &Source| self.kinds_of(s).len();
+        self.sources().scan(0, move |next, source| {
+            let first = *next;
+            *next += kinds(source);
+            Some((narrow(first), source))
+        })
+    }
+
+    /// The tags of the requests of a source.
+    fn tags(&self, number: u32, first: u8, source: &Source, replication: u32) -> Tags {
+        let (low, high) = source.items.range();
+        match &source.trace {
+            Some(trace) if !trace.mark_table.is_empty() => Tags::recorded(first, Arc::clone(trace)),
+            _ if low == high => Tags::same(first),
+            _ => {
+                let rng = substream(self.scenario.seed, replication, number, Purpose::Items);
+                Tags::drawn(first, high - low + 1, rng)
+            }
+        }
+    }
+
     /// What the recorder measures, for latency limits in nanoseconds.
     #[must_use]
     pub fn plan(&self, limits_ns: &[u64], measure_from: Nanos) -> Plan {
         let classes = self.classes();
         let class_of = |s| classes.iter().position(|c| *c == class_name(s));
-        let class_of_tag = self.sources().filter_map(class_of).map(narrow).collect();
-        let client = self.scenario.client;
+        let tags = |s: &'a Source| std::iter::repeat_n(s, self.kinds_of(s).len());
+        let class_of_tag = self.sources().flat_map(tags).filter_map(class_of).map(narrow).collect();
         Plan {
             measure_from_ns: measure_from.0,
             limits_ns: limits_ns.to_vec(),
             class_of_tag,
             classes: narrow(classes.len()),
-            client_ns: client.before.plus(client.after).0,
+            client_ns: self.scenario.outside(self.server).0,
         }
     }
 
@@ -89,9 +137,11 @@ impl<'a> Bench<'a> {
     pub fn by_recurrence(&self) -> bool {
         let open = |s: &Source| !matches!(s.process, Process::ClosedLoop(_)) && s.timeout.is_none();
         self.engine == Engine::Auto
-            && self.policy.has_law()
+            && self.policy.law().is_some()
             && self.server.queue_limit.is_none()
             && self.scenario.arrivals.iter().all(open)
+            && self.server.overhead.holds_nothing()
+            && self.kinds().is_plain()
     }
 
     /// Whether the stream of arrivals is recorded: then there is one replay and no interval.
@@ -136,24 +186,24 @@ impl<'a> Bench<'a> {
         stop: Option<Arc<AtomicBool>>,
     ) -> Ending {
         let rules = self.rules(portion.replication);
-        if self.by_recurrence() {
+        if let Some(law) = self.policy.law().filter(|_| self.by_recurrence()) {
             let feed = self.feed(&portion).unless(stop);
-            return recurrence::run(self.policy.law(), &mut cost, feed, &rules, recorder);
+            return recurrence::run(law, &mut cost, feed, &rules, recorder);
         }
         let feed = self.feed(&portion).unless(stop.clone());
         let loops = self.loops(&portion).map(|loops| loops.unless(stop));
         let inflow = Inflow { feed, loops };
-        event::run(&mut self.policy.batcher(), &mut cost, inflow, &rules, recorder)
+        self.policy.visit(OnEvents { cost: &mut cost, inflow, rules: &rules, recorder })
     }
 
     fn rules(&self, replication: u32) -> Rules {
-        let any_timeout = self.scenario.arrivals.iter().any(|s| s.timeout.is_some());
-        let timeout = |s: &Source| s.timeout.map_or(u64::MAX, |t| t.0);
         let cut = self.scenario.run.end == End::Cut;
         Rules {
             instances: self.server.instances,
             queue_limit: self.server.queue_limit.unwrap_or(u32::MAX),
-            timeouts_ns: if any_timeout { self.sources().map(timeout).collect() } else { vec![] },
+            kinds: self.kinds(),
+            dispatch: self.server.overhead.dispatch,
+            release: [self.server.overhead.release, self.server.overhead.release_per_request],
             cut_ns: if cut { self.scenario.run.duration.map(|d| d.0) } else { None },
             policy_rng: substream(self.scenario.seed, replication, 0, Purpose::Policy),
         }
@@ -181,39 +231,56 @@ impl<'a> Bench<'a> {
     }
 
     fn feed(&self, portion: &Portion) -> Feed {
-        let seed = self.scenario.seed;
-        let streams = (0..).zip(self.sources()).filter_map(|(number, source)| {
-            let rng = substream(seed, portion.replication, number, Purpose::Arrivals);
+        let (seed, replication) = (self.scenario.seed, portion.replication);
+        let sources = (0..).zip(self.tagged_sources()).filter_map(|(number, (first, source))| {
+            let rng = substream(seed, replication, number, Purpose::Arrivals);
             // A resolved scenario holds only processes that can be meant.
-            source.process.stream(source.trace.as_ref(), rng).ok().flatten()
+            let stream = source.process.stream(source.trace.as_ref(), rng).ok().flatten()?;
+            Some((stream, self.tags(number, first, source, replication)))
         });
+        let (streams, tags) = sources.unzip();
         let closed = |s: &Source| matches!(s.process, Process::ClosedLoop(_));
         let mut limits = self.limits(portion);
         if self.scenario.arrivals.iter().any(closed) {
             // The loops count the requests of both.
             limits.measured = None;
         }
-        Feed::new(streams.collect(), limits)
+        Feed::tagged(streams, tags, limits)
     }
 
     fn loops(&self, portion: &Portion) -> Option<Loops> {
-        let client = self.scenario.client;
         let callers: Vec<Callers> = (0..)
-            .zip(self.sources())
-            .filter_map(|(number, source)| {
+            .zip(self.tagged_sources())
+            .filter_map(|(number, (first, source))| {
                 let Process::ClosedLoop(p) = &source.process else { return None };
                 let (seed, replication) = (self.scenario.seed, portion.replication);
                 Some(Callers {
-                    tag: narrow(number as usize),
+                    tags: self.tags(number, first, source, replication),
                     clients: p.clients,
                     think: p.think,
-                    away_ns: client.before.plus(client.after).0,
+                    away_ns: self.scenario.outside(self.server).0,
                     rng: substream(seed, replication, number, Purpose::Think),
                 })
             })
             .collect();
         let Limits { measure_from_ns, measured, until_ns } = self.limits(portion);
         (!callers.is_empty()).then(|| Loops::new(callers, measure_from_ns, measured, until_ns))
+    }
+}
+
+/// Runs whatever batcher it is given on the event engine.
+struct OnEvents<'a, C, R> {
+    cost: &'a mut C,
+    inflow: Inflow,
+    rules: &'a Rules,
+    recorder: &'a mut R,
+}
+
+impl<C: CostModel, R: Recorder> Visit for OnEvents<'_, C, R> {
+    type Out = Ending;
+
+    fn visit<B: Batcher>(self, mut batcher: B) -> Ending {
+        event::run(&mut batcher, self.cost, self.inflow, self.rules, self.recorder)
     }
 }
 

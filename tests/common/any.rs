@@ -8,7 +8,7 @@ use batchsim::arrivals::{
     Trace,
 };
 use batchsim::cost::Jitter;
-use batchsim::policy::{Anchor, Batcher, Dynamic, MaxWait, Policy, Promises, SizeOrTimeout};
+use batchsim::policy::{Anchor, Dynamic, MaxWait, Policy};
 use batchsim::scenario::{End, Scenario, Source};
 use batchsim::study::{Bench, Engine, Portion};
 use batchsim::time::Nanos;
@@ -45,18 +45,6 @@ pub fn policy() -> impl Strategy<Value = Policy> {
         prop::collection::vec(1u32..8, 0..3),
     );
     (prop::sample::select(Policy::KINDS), knobs).prop_map(|(kind, knobs)| policy_of(kind, knobs))
-}
-
-/// What a policy promises.
-pub fn promises(policy: &Policy) -> Promises {
-    fn of<B: Batcher>(_: &B) -> Promises {
-        B::PROMISES
-    }
-    let textbook: SizeOrTimeout = policy.batcher();
-    let law = policy.law();
-    // A rule that never waits leaves no instance idle while anything is queued.
-    let work_conserving = law.target == 1 || law.wait == Nanos::ZERO;
-    Promises { work_conserving, ..of(&textbook) }
 }
 
 fn process_of(kind: &str, a: f64, b: f64, clients: u32) -> Process {
@@ -112,11 +100,9 @@ fn source(kinds: &'static [&'static str]) -> impl Strategy<Value = Source> {
     let kind = prop::sample::select(kinds);
     (kind, 0.0..1.0f64, 0.0..1.0f64, 1u32..12, trace(), timeout).prop_map(
         |(kind, a, b, clients, trace, timeout)| Source {
-            name: None,
-            class: None,
             timeout: timeout.map(|t| Nanos(t * MS)),
-            process: process_of(kind, a, b, clients),
             trace: (kind == "trace").then(|| Arc::new(trace)),
+            ..worlds::source(process_of(kind, a, b, clients))
         },
     )
 }

@@ -1,12 +1,12 @@
 #![allow(unreachable_pub, dead_code, reason = "a module of test binaries")]
 //! Scenarios built in code: one source, one server, one policy, and what differs from that.
 
-use batchsim::arrivals::{Gamma, Mmpp, OnOff, Poisson, Process};
+use batchsim::arrivals::{Gamma, Items, Mmpp, OnOff, Poisson, Process};
 use batchsim::cost::{
     Affine, Beyond, Cost, Exponential, Jitter, Lognormal, NoJitter, Point, Table,
 };
 use batchsim::policy::{Anchor, Dynamic, Greedy, MaxWait, Policy, Static, Unbatched};
-use batchsim::scenario::{Client, End, Labelled, Run, Scenario, Server, Source, Warmup};
+use batchsim::scenario::{Client, End, Labelled, Overhead, Run, Scenario, Server, Source, Warmup};
 use batchsim::study::{Bench, Budget, Control, Engine, Measured, simulate};
 use batchsim::time::Nanos;
 use batchsim::units::Rate;
@@ -44,7 +44,16 @@ pub fn on_off(rate_on: f64, dwells_ms: [f64; 2]) -> Process {
 }
 
 pub fn source(process: Process) -> Source {
-    Source { name: None, class: None, timeout: None, process, trace: None }
+    Source {
+        name: None,
+        class: None,
+        timeout: None,
+        priority: 0,
+        items: Items::default(),
+        shape: None,
+        process,
+        trace: None,
+    }
 }
 
 // --- costs ---
@@ -110,7 +119,14 @@ pub fn at_least(min: u32, cap: u32) -> Policy {
 // --- scenarios ---
 
 pub fn server(cost: Cost) -> Server {
-    Server { label: None, instances: 1, queue_limit: None, cost, jitter: Jitter::None(NoJitter {}) }
+    Server {
+        label: None,
+        instances: 1,
+        queue_limit: None,
+        cost,
+        jitter: Jitter::None(NoJitter {}),
+        overhead: Overhead::default(),
+    }
 }
 
 pub fn world(process: Process, cost: Cost, policy: Policy) -> Scenario {

@@ -32,6 +32,7 @@ fn read(input: &Input) -> Result<Read, TraceError> {
         unit: None,
         input_length: Some(INPUT.to_owned()),
         output_length: Some(OUTPUT.to_owned()),
+        ..Columns::default()
     };
     let table = Table::open(input.text)?;
     let found = table.names();

@@ -2,16 +2,18 @@
 
 use super::cell::{clip, tokens};
 use super::when::{Clock, UNITS, looks_like_date};
-use crate::arrivals::{Columns, Trace};
+use crate::arrivals::{Columns, Mark, Trace};
 use crate::time::Nanos;
 
-/// Which of the three values of a row a complaint is about.
+/// Which of the values of a row a complaint is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Row,
     Arrival,
     Input,
     Output,
+    Items,
+    Priority,
 }
 
 /// What is wrong with a row; the format knows where in the file that is.
@@ -35,6 +37,8 @@ pub(super) struct Row<'a> {
     pub(super) arrival: &'a str,
     pub(super) input: Option<&'a str>,
     pub(super) output: Option<&'a str>,
+    pub(super) items: Option<&'a str>,
+    pub(super) priority: Option<&'a str>,
 }
 
 /// How times of a generic trace are written, from the first of them and the stated unit.
@@ -99,6 +103,36 @@ impl Builder {
         if let Some(text) = row.output {
             self.trace.output_lengths.push(length(Which::Output, text)?);
         }
+        if row.items.is_some() || row.priority.is_some() {
+            self.mark(row)?;
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, row: &Row) -> Result<(), Fault> {
+        let value = |which, text: Option<&str>, default| match text {
+            Some(text) => count(which, text),
+            None => Ok(default),
+        };
+        let items = value(Which::Items, row.items, 1)?;
+        if items == 0 {
+            let help = "write how many items the request carries, from 1";
+            return Err(Fault::new(Which::Items, "a request carries at least one item", help));
+        }
+        let mark = Mark { items, priority: value(Which::Priority, row.priority, 0)? };
+        let table = &mut self.trace.mark_table;
+        let at = table.iter().position(|m| *m == mark).unwrap_or_else(|| {
+            table.push(mark);
+            table.len() - 1
+        });
+        let Ok(at) = u8::try_from(at) else {
+            return Err(Fault::new(
+                Which::Items,
+                "more than 256 different pairs of items and priority",
+                "round the item counts",
+            ));
+        };
+        self.trace.marks.push(at);
         Ok(())
     }
 
@@ -145,4 +179,10 @@ fn length(which: Which, text: &str) -> Result<u32, Fault> {
         return Err(Fault::new(which, "no length", "write a count, from 0"));
     }
     tokens(text).map_err(|(message, help)| Fault::new(which, message, help))
+}
+
+fn count(which: Which, text: &str) -> Result<u32, Fault> {
+    text.parse().map_err(|_| {
+        Fault::new(which, format!("`{}` is not a count", clip(text)), "write a whole number")
+    })
 }

@@ -144,6 +144,8 @@ fn row<'a>(
         arrival: cell(&columns.arrival, Which::Arrival)?,
         input: optional(&columns.input_length, Which::Input)?,
         output: optional(&columns.output_length, Which::Output)?,
+        items: optional(&columns.items, Which::Items)?,
+        priority: optional(&columns.priority, Which::Priority)?,
     })
 }
 
@@ -154,6 +156,8 @@ fn place(fault: Fault, columns: &Columns, line: &str, number: u64) -> TraceError
         Which::Arrival => Some(columns.arrival.as_str()),
         Which::Input => columns.input_length.as_deref(),
         Which::Output => columns.output_length.as_deref(),
+        Which::Items => columns.items.as_deref(),
+        Which::Priority => columns.priority.as_deref(),
     };
     let byte = key.and_then(|key| line.find(&format!("\"{key}\""))).unwrap_or(0);
     let column = line.get(..byte).unwrap_or("").chars().count() as u64 + 1;

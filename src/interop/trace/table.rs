@@ -155,6 +155,8 @@ impl<'a> Table<'a> {
             Which::Arrival => Some(plan.arrival),
             Which::Input => plan.input,
             Which::Output => plan.output,
+            Which::Items => plan.items,
+            Which::Priority => plan.priority,
         };
         let text = self.text.get(start..).unwrap_or("");
         let (mut line, mut column) = (line, 1);
@@ -205,6 +207,8 @@ struct Plan {
     arrival: usize,
     input: Option<usize>,
     output: Option<usize>,
+    items: Option<usize>,
+    priority: Option<usize>,
 }
 
 impl Plan {
@@ -214,6 +218,8 @@ impl Plan {
             arrival: table.find(&columns.arrival)?,
             input: find(&columns.input_length)?,
             output: find(&columns.output_length)?,
+            items: find(&columns.items)?,
+            priority: find(&columns.priority)?,
         })
     }
 
@@ -224,6 +230,8 @@ impl Plan {
             arrival: cell(self.arrival),
             input: self.input.map(cell),
             output: self.output.map(cell),
+            items: self.items.map(cell),
+            priority: self.priority.map(cell),
         }
     }
 }
