@@ -11,6 +11,7 @@ mod feed;
 mod gamma;
 mod mmpp;
 mod poisson;
+mod tape;
 mod trace;
 
 use crate::rng::SimRng;
@@ -22,6 +23,7 @@ pub use gamma::Gamma;
 pub use mmpp::{Mmpp, MmppLaw, OnOff};
 pub use poisson::Poisson;
 use std::sync::Arc;
+pub use tape::{Tape, Tapes};
 pub use trace::{Columns, Replay, TimeScale, TimeScaleMode, Trace};
 
 tagged! {
@@ -72,8 +74,21 @@ impl Process {
         trace: Option<&Arc<Trace>>,
         rng: SimRng,
     ) -> Result<Option<Box<dyn Stream + Send>>, BadParam> {
+        self.stream_on(None, trace, rng)
+    }
+
+    /// The same stream, where the first gaps that `rng` would draw may be on a tape already.
+    ///
+    /// # Errors
+    /// Parameters that cannot be meant.
+    pub fn stream_on(
+        &self,
+        tape: Option<Arc<Tape>>,
+        trace: Option<&Arc<Trace>>,
+        rng: SimRng,
+    ) -> Result<Option<Box<dyn Stream + Send>>, BadParam> {
         Ok(Some(match self {
-            Self::Poisson(p) => Box::new(poisson::Draw::new(p, rng)),
+            Self::Poisson(p) => Box::new(poisson::Draw::new(p, rng, tape)),
             Self::Deterministic(p) => Box::new(deterministic::Ticks::new(p)),
             Self::Gamma(p) => Box::new(gamma::Draw::new(p, rng)?),
             Self::Mmpp(p) => Box::new(mmpp::Draw::new(p.law()?, rng)),

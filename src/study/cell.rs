@@ -143,7 +143,7 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
         }
         let mut summary = Summary::new(self.bench.plan(self.limits_ns, self.warmup));
         let portion = Portion { replication, measured: n, measure_from: self.warmup };
-        let ending = self.bench.run_unless(portion, &mut summary, Some(self.control.flag()));
+        let ending = self.bench.run_under(portion, &mut summary, Some(self.control));
         self.control.add_requests(summary.offered);
         if self.control.stopped() {
             return None;
@@ -241,7 +241,7 @@ fn pilot_warmup(
             let portion =
                 Portion { replication, measured: Some(requests), measure_from: Nanos::ZERO };
             if !control.stopped() {
-                bench.run(portion, &mut pilot);
+                bench.run_under(portion, &mut pilot, Some(control));
                 control.add_requests(requests);
             }
             pilot

@@ -1,5 +1,6 @@
 //! From a resolved scenario to what an engine needs.
 
+use super::control::Control;
 use crate::arrivals::{Feed, Limits, Process};
 use crate::cost::{CostModel, FixedCost, JitteredCost};
 use crate::engine::{Callers, Ending, Inflow, Loops, Rules, event, recurrence};
@@ -8,8 +9,6 @@ use crate::record::{Plan, Recorder};
 use crate::rng::{Purpose, substream};
 use crate::scenario::{End, Scenario, Server, Source};
 use crate::time::Nanos;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// One policy on one server under one scenario.
 #[derive(Clone, Copy, Debug)]
@@ -102,16 +101,16 @@ impl<'a> Bench<'a> {
 
     /// Runs a portion into a recorder.
     pub fn run<R: Recorder>(&self, portion: Portion, recorder: &mut R) -> Ending {
-        self.run_unless(portion, recorder, None)
+        self.run_under(portion, recorder, None)
     }
 
-    /// Runs a portion into a recorder; once `stop` is set no more requests arrive, so that what
-    /// was recorded is part of what was asked for.
-    pub fn run_unless<R: Recorder>(
+    /// Runs a portion into a recorder. Once the study stops no more requests arrive, so that what
+    /// was recorded is part of what was asked for; gaps that others drew are taken from its tapes.
+    pub fn run_under<R: Recorder>(
         &self,
         portion: Portion,
         recorder: &mut R,
-        stop: Option<Arc<AtomicBool>>,
+        control: Option<&Control>,
     ) -> Ending {
         let fixed = FixedCost::new(&self.server.cost, self.policy.cap());
         let (instances, seed) = (self.server.instances, self.scenario.seed);
@@ -123,8 +122,8 @@ impl<'a> Bench<'a> {
             portion.replication,
         );
         match jittered {
-            None => self.run_with(portion, fixed, recorder, stop),
-            Some(cost) => self.run_with(portion, cost, recorder, stop),
+            None => self.run_with(portion, fixed, recorder, control),
+            Some(cost) => self.run_with(portion, cost, recorder, control),
         }
     }
 
@@ -133,14 +132,15 @@ impl<'a> Bench<'a> {
         portion: Portion,
         mut cost: C,
         recorder: &mut R,
-        stop: Option<Arc<AtomicBool>>,
+        control: Option<&Control>,
     ) -> Ending {
+        let stop = control.map(Control::flag);
         let rules = self.rules(portion.replication);
         if self.by_recurrence() {
-            let feed = self.feed(&portion).unless(stop);
+            let feed = self.feed(&portion, control).unless(stop);
             return recurrence::run(self.policy.law(), &mut cost, feed, &rules, recorder);
         }
-        let feed = self.feed(&portion).unless(stop.clone());
+        let feed = self.feed(&portion, control).unless(stop.clone());
         let loops = self.loops(&portion).map(|loops| loops.unless(stop));
         let inflow = Inflow { feed, loops };
         event::run(&mut self.policy.batcher(), &mut cost, inflow, &rules, recorder)
@@ -180,12 +180,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn feed(&self, portion: &Portion) -> Feed {
-        let seed = self.scenario.seed;
+    fn feed(&self, portion: &Portion, control: Option<&Control>) -> Feed {
+        let (seed, replication) = (self.scenario.seed, portion.replication);
         let streams = (0..).zip(self.sources()).filter_map(|(number, source)| {
-            let rng = substream(seed, portion.replication, number, Purpose::Arrivals);
+            let rng = substream(seed, replication, number, Purpose::Arrivals);
+            let tape = match &source.process {
+                Process::Poisson(_) => control.and_then(|c| c.tapes().of(seed, replication, number)),
+                _ => None,
+            };
             // A resolved scenario holds only processes that can be meant.
-            source.process.stream(source.trace.as_ref(), rng).ok().flatten()
+            source.process.stream_on(tape, source.trace.as_ref(), rng).ok().flatten()
         });
         let closed = |s: &Source| matches!(s.process, Process::ClosedLoop(_));
         let mut limits = self.limits(portion);
