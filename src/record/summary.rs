@@ -232,7 +232,8 @@ pub struct Summary<L> {
     pub classes: Vec<ClassSummary<L>>,
     /// `u64::MAX` until the last arrival has come.
     last_arrival_ns: u64,
-    held: Held,
+    /// Boxed, as it is large and summaries are handed about.
+    held: Box<Held>,
 }
 
 impl<L: LatencyStore> Summary<L> {
