@@ -49,7 +49,9 @@ impl Clock {
             return;
         }
         let Self { mut ns, mut fraction } = *self;
-        for (times, units) in times.chunks_mut(FEW).zip(units.chunks(FEW)) {
+        let (few_times, last_times) = times.as_chunks_mut::<FEW>();
+        let (few_units, last_units) = units.as_chunks::<FEW>();
+        for (times, units) in few_times.iter_mut().zip(few_units) {
             // One addition from gap to gap.
             for (time, unit) in times.iter_mut().zip(units) {
                 fraction += (unit * scale) as i64 as u64;
@@ -59,6 +61,9 @@ impl Clock {
             fraction &= 0xffff_ffff;
         }
         *self = Self { ns, fraction };
+        for (time, unit) in last_times.iter_mut().zip(last_units) {
+            *time = self.advance(unit * mean_ns);
+        }
     }
 
     /// Advances by a gap of 2^31 ns or more, or near the end of time.

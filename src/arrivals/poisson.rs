@@ -63,6 +63,9 @@ impl Draw {
 impl Stream for Draw {
     fn fill(&mut self, out: &mut [u64]) -> usize {
         let played = self.play(out);
+        if played == out.len() {
+            return played;
+        }
         // One loop for the gaps and one for their sum, so that the state of each stays in
         // registers.
         let mut units = [0.0; AT_ONCE];
