@@ -36,24 +36,34 @@ impl Clock {
     /// Writes the times after each of these gaps, `mean_ns` times a unit each.
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
     pub(super) fn sum(&mut self, units: &[f64], mean_ns: f64, times: &mut [u64]) {
+        /// Gaps whose sum has to fit into 2^31 ns.
+        const FEW: usize = 8;
         const SHORT_NS: f64 = (1u64 << 31) as f64;
         let scale = mean_ns * UNITS_PER_NS;
-        let longest = units.iter().fold(0.0, |max, &unit| if unit > max { unit } else { max });
-        if longest * mean_ns >= SHORT_NS || self.ns > u64::MAX / 2 {
+        if longest(units) * mean_ns * FEW as f64 >= SHORT_NS || self.ns > u64::MAX / 2 {
             for (time, unit) in times.iter_mut().zip(units) {
                 *time = self.advance(unit * mean_ns);
             }
             return;
         }
         let Self { mut ns, mut fraction } = *self;
-        for (time, unit) in times.iter_mut().zip(units) {
-            fraction += (unit * scale) as i64 as u64;
+        let (few_times, last_times) = times.as_chunks_mut::<FEW>();
+        let (few_units, last_units) = units.as_chunks::<FEW>();
+        for (times, units) in few_times.iter_mut().zip(few_units) {
+            // One addition from gap to gap.
+            for (time, unit) in times.iter_mut().zip(units) {
+                fraction += (unit * scale) as i64 as u64;
+                *time = ns + (fraction >> 32);
+            }
             ns += fraction >> 32;
             fraction &= 0xffff_ffff;
-            *time = ns;
         }
         *self = Self { ns, fraction };
+        for (time, unit) in last_times.iter_mut().zip(last_units) {
+            *time = self.advance(unit * mean_ns);
+        }
     }
 
     /// Advances by a gap of 2^31 ns or more, or near the end of time.
@@ -68,6 +78,18 @@ impl Clock {
         let ns = self.ns.saturating_add(whole).saturating_add(fraction >> 32);
         Self { ns, fraction: fraction & 0xffff_ffff }
     }
+}
+
+/// The longest of these gaps, in vectors.
+#[inline]
+fn longest(units: &[f64]) -> f64 {
+    let max = |a: f64, b: f64| if b > a { b } else { a };
+    let (eights, rest) = units.as_chunks::<8>();
+    let mut lanes = [0.0; 8];
+    for eight in eights {
+        lanes = std::array::from_fn(|i| max(lanes[i], eight[i]));
+    }
+    lanes.iter().chain(rest).fold(0.0, |a, b| max(a, *b))
 }
 
 /// The clock's resolution.

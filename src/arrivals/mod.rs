@@ -13,6 +13,7 @@ mod items;
 mod mmpp;
 mod poisson;
 mod tags;
+mod tape;
 mod trace;
 
 use crate::rng::SimRng;
@@ -26,6 +27,7 @@ pub use mmpp::{Mmpp, MmppLaw, OnOff};
 pub use poisson::Poisson;
 use std::sync::Arc;
 pub use tags::Tags;
+pub use tape::{Tape, Tapes};
 pub use trace::{Columns, Mark, Replay, TimeScale, TimeScaleMode, Trace};
 
 tagged! {
@@ -76,8 +78,21 @@ impl Process {
         trace: Option<&Arc<Trace>>,
         rng: SimRng,
     ) -> Result<Option<Box<dyn Stream + Send>>, BadParam> {
+        self.stream_on(None, trace, rng)
+    }
+
+    /// The same stream, where the first gaps that `rng` would draw may be on a tape already.
+    ///
+    /// # Errors
+    /// Parameters that cannot be meant.
+    pub fn stream_on(
+        &self,
+        tape: Option<Arc<Tape>>,
+        trace: Option<&Arc<Trace>>,
+        rng: SimRng,
+    ) -> Result<Option<Box<dyn Stream + Send>>, BadParam> {
         Ok(Some(match self {
-            Self::Poisson(p) => Box::new(poisson::Draw::new(p, rng)),
+            Self::Poisson(p) => Box::new(poisson::Draw::new(p, rng, tape)),
             Self::Deterministic(p) => Box::new(deterministic::Ticks::new(p)),
             Self::Gamma(p) => Box::new(gamma::Draw::new(p, rng)?),
             Self::Mmpp(p) => Box::new(mmpp::Draw::new(p.law()?, rng)),

@@ -20,6 +20,10 @@ const EXACT: u64 = 1 << 52;
 const BIAS: usize = 1023;
 /// Values whose bins are found together.
 const CHUNK: usize = 64;
+/// Bins added up before a quantile is looked for among them.
+const GROUP: usize = 64;
+/// A span of so many bins is cheaper to keep from zero than to lengthen downwards.
+const SHORT: usize = 4096;
 
 impl<const BITS: u32> Histogram<BITS> {
     const SUB: u64 = 1 << BITS;
@@ -115,8 +119,8 @@ impl<const BITS: u32> Histogram<BITS> {
     /// Makes room for the bins `from..to`, in whole octaves so that growth is rare.
     fn cover(&mut self, from: usize, to: usize) {
         let octave = 1usize << BITS;
-        let from = from / octave * octave;
         let to = to.div_ceil(octave) * octave;
+        let from = if to <= SHORT { 0 } else { from / octave * octave };
         if self.counts.is_empty() {
             self.base = from;
             self.counts = vec![0; to - from];
@@ -158,30 +162,34 @@ impl<const BITS: u32> Histogram<BITS> {
         self.counts.iter().all(|&c| c == 0)
     }
 
-    /// The smallest `t` with `P(value <= t) >= q`, interpolated inside its bin; several `q` in
-    /// one pass, increasing. `None` when empty.
+    /// The smallest `t` with `P(value <= t) >= q` for each of these `q`, interpolated inside its
+    /// bin; `None` when empty.
     #[must_use]
     pub fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>> {
-        let total = self.len();
+        // Bins are gone over once, in vectors; each quantile then looks into one group of them.
+        let groups: Vec<u64> = self.counts.chunks(GROUP).map(|g| g.iter().sum()).collect();
+        let total = groups.iter().sum();
         if total == 0 {
             return None;
         }
-        let mut out = Vec::with_capacity(qs.len());
-        let mut below = 0u64;
-        let mut bins = self.counts.iter().enumerate().filter(|(_, c)| **c > 0);
-        let mut current = bins.next();
-        for &q in qs {
-            let rank = rank(q, total);
-            while let Some((at, &count)) = current {
-                if below + count >= rank {
-                    out.push(Self::inside(self.base + at, rank - below, count));
-                    break;
-                }
+        let at = |q: &f64| {
+            let (rank, mut below) = (rank(*q, total), 0);
+            let mut reaches = |count: &u64| {
                 below += count;
-                current = bins.next();
-            }
-        }
-        Some(out)
+                below >= rank
+            };
+            let group = groups.iter().position(&mut reaches)?;
+            below -= groups[group];
+            let first = group * GROUP;
+            let mut reaches = |count: &u64| {
+                below += count;
+                below >= rank
+            };
+            let bin = first + self.counts[first..].iter().position(&mut reaches)?;
+            let count = self.counts[bin];
+            Some(Self::inside(self.base + bin, rank + count - below, count))
+        };
+        qs.iter().map(at).collect()
     }
 
     /// Value of the `rank`-th of `count` values spread over a bin.

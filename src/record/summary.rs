@@ -232,7 +232,10 @@ pub struct Summary<L> {
     pub classes: Vec<ClassSummary<L>>,
     /// `u64::MAX` until the last arrival has come.
     last_arrival_ns: u64,
-    held: Held,
+    /// What latencies have more than waits, all added up, ns.
+    away_ns: u128,
+    /// Boxed, as it is large and summaries are handed about.
+    held: Box<Held>,
 }
 
 impl<L: LatencyStore> Summary<L> {
@@ -277,6 +280,7 @@ impl<L: LatencyStore> Summary<L> {
             self.wait_max_ns = self.wait_max_ns.max(start_ns - oldest);
         }
         self.counts.completed += n as u64;
+        self.away_ns += n as u128 * u128::from(answered_ns - start_ns);
         if n <= FEW {
             for arrival in &arrivals[..n] {
                 self.held.put_one(*arrival, start_ns, answered_ns);
@@ -316,7 +320,6 @@ impl<L: LatencyStore> Summary<L> {
             (held.latency_ns.first_chunk::<HELD>(), held.wait_ns.first_chunk::<HELD>())
         {
             self.latency_sum_ns += sum(latencies);
-            self.wait_sum_ns += sum(waits);
             self.latency.add_all(latencies);
             self.wait.add_all(waits);
             for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
@@ -333,7 +336,7 @@ impl<L: LatencyStore> Summary<L> {
         let n = std::mem::take(&mut self.held.len);
         let (latencies, waits) = (&self.held.latency_ns[..n], &self.held.wait_ns[..n]);
         self.latency_sum_ns += sum(latencies);
-        self.wait_sum_ns += sum(waits);
+        self.wait_sum_ns = self.latency_sum_ns - self.away_ns;
         latencies.iter().for_each(|&latency| self.latency.add(latency));
         waits.iter().for_each(|&wait| self.wait.add(wait));
         for (limit, within) in self.plan.limits_ns.iter().zip(&mut self.within) {
@@ -369,6 +372,7 @@ impl<L: LatencyStore> Summary<L> {
         self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
         self.wait.merge(&other.wait);
         self.wait_sum_ns += other.wait_sum_ns;
+        self.away_ns += other.away_ns;
         self.wait_max_ns = self.wait_max_ns.max(other.wait_max_ns);
         add_each(&mut self.within, &other.within, |a, b| *a += b);
         add_each(&mut self.batches, &other.batches, |a, b| {

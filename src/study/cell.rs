@@ -68,9 +68,10 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
         limits_ns,
         control,
         warmup,
+        sections,
         total: requests.filter(|_| !bench.replays_trace()),
         measured: Measured {
-            sections: vec![Summary::default(); sections as usize],
+            sections: Vec::new(),
             pooled: Summary::default(),
             warmup,
             stalled: None,
@@ -104,6 +105,7 @@ struct Waves<'a, L> {
     limits_ns: &'a [u64],
     control: &'a Control,
     warmup: Nanos,
+    sections: u32,
     /// Measured requests of the cell, when the scenario counts them exactly.
     total: Option<u64>,
     measured: Measured<L>,
@@ -113,7 +115,7 @@ struct Waves<'a, L> {
 impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
     /// Runs one more replication in every section.
     fn wave(&mut self, each: Option<u64>) -> Option<()> {
-        let sections = self.measured.sections.len() as u32;
+        let sections = self.sections;
         let first = self.next_replication;
         self.next_replication += sections;
         let parts: Vec<Option<(Summary<L>, Option<u64>)>> = (0..sections)
@@ -122,10 +124,13 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
             .collect();
         // All of a wave or nothing of it: sections must stay equally long.
         let parts: Vec<(Summary<L>, Option<u64>)> = parts.into_iter().collect::<Option<_>>()?;
-        for (section, (summary, stalled)) in self.measured.sections.iter_mut().zip(parts) {
-            section.merge(&summary);
+        for (number, (summary, stalled)) in parts.into_iter().enumerate() {
             self.measured.pooled.merge(&summary);
             self.measured.stalled = self.measured.stalled.or(stalled);
+            match self.measured.sections.get_mut(number) {
+                Some(section) => section.merge(&summary),
+                None => self.measured.sections.push(summary),
+            }
         }
         Some(())
     }
@@ -133,7 +138,7 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
     /// Requests of one section; an exact total is dealt out as evenly as it goes.
     fn share(&self, section: u32, each: Option<u64>) -> Option<u64> {
         let Some(total) = self.total else { return each };
-        let sections = self.measured.sections.len() as u64;
+        let sections = u64::from(self.sections);
         Some(total / sections + u64::from(u64::from(section) < total % sections))
     }
 
@@ -143,7 +148,7 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
         }
         let mut summary = Summary::new(self.bench.plan(self.limits_ns, self.warmup));
         let portion = Portion { replication, measured: n, measure_from: self.warmup };
-        let ending = self.bench.run_unless(portion, &mut summary, Some(self.control.flag()));
+        let ending = self.bench.run_under(portion, &mut summary, Some(self.control));
         self.control.add_requests(summary.offered);
         if self.control.stopped() {
             return None;
@@ -232,8 +237,9 @@ fn pilot_warmup(
     requests: u64,
     control: &Control,
 ) -> Option<Nanos> {
-    // Always the event engine: it completes batches in order of time on several instances too.
-    let bench = Bench { engine: Engine::Event, ..*bench };
+    // The event engine completes batches in order of time on several instances too.
+    let engine = if bench.server.instances == 1 { bench.engine } else { Engine::Event };
+    let bench = Bench { engine, ..*bench };
     let pilots: Vec<Pilot> = (0..sections)
         .into_par_iter()
         .map(|replication| {
@@ -241,7 +247,7 @@ fn pilot_warmup(
             let portion =
                 Portion { replication, measured: Some(requests), measure_from: Nanos::ZERO };
             if !control.stopped() {
-                bench.run(portion, &mut pilot);
+                bench.run_under(portion, &mut pilot, Some(control));
                 control.add_requests(requests);
             }
             pilot

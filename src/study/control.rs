@@ -1,5 +1,7 @@
-//! Telling the outside how far a study is, and hearing when to stop.
+//! What the cells of a study share: telling the outside how far it is, hearing when to stop, and
+//! the gaps that were drawn.
 
+use crate::arrivals::Tapes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,6 +11,7 @@ pub struct Control {
     stop: Arc<AtomicBool>,
     requests: AtomicU64,
     cells: AtomicU64,
+    tapes: Tapes,
 }
 
 impl Control {
@@ -27,6 +30,11 @@ impl Control {
     #[must_use]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Gaps that cells have in common.
+    pub(super) fn tapes(&self) -> &Tapes {
+        &self.tapes
     }
 
     /// Requests simulated so far.

@@ -1,5 +1,6 @@
 //! From a resolved scenario to what an engine needs.
 
+use super::control::Control;
 use crate::arrivals::{Feed, Limits, Process, Tags};
 use crate::cost::{CostModel, FixedCost, JitteredCost};
 use crate::engine::{Callers, Ending, Inflow, Kind, Kinds, Loops, Rules, event, recurrence};
@@ -9,7 +10,6 @@ use crate::rng::{Purpose, substream};
 use crate::scenario::{End, Scenario, Server, Source};
 use crate::time::Nanos;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// One policy on one server under one scenario.
 #[derive(Clone, Copy, Debug)]
@@ -152,16 +152,16 @@ impl<'a> Bench<'a> {
 
     /// Runs a portion into a recorder.
     pub fn run<R: Recorder>(&self, portion: Portion, recorder: &mut R) -> Ending {
-        self.run_unless(portion, recorder, None)
+        self.run_under(portion, recorder, None)
     }
 
-    /// Runs a portion into a recorder; once `stop` is set no more requests arrive, so that what
-    /// was recorded is part of what was asked for.
-    pub fn run_unless<R: Recorder>(
+    /// Runs a portion into a recorder. Once the study stops no more requests arrive, so that what
+    /// was recorded is part of what was asked for; gaps that others drew are taken from its tapes.
+    pub fn run_under<R: Recorder>(
         &self,
         portion: Portion,
         recorder: &mut R,
-        stop: Option<Arc<AtomicBool>>,
+        control: Option<&Control>,
     ) -> Ending {
         let fixed = FixedCost::new(&self.server.cost, self.policy.cap());
         let (instances, seed) = (self.server.instances, self.scenario.seed);
@@ -173,8 +173,8 @@ impl<'a> Bench<'a> {
             portion.replication,
         );
         match jittered {
-            None => self.run_with(portion, fixed, recorder, stop),
-            Some(cost) => self.run_with(portion, cost, recorder, stop),
+            None => self.run_with(portion, fixed, recorder, control),
+            Some(cost) => self.run_with(portion, cost, recorder, control),
         }
     }
 
@@ -183,14 +183,15 @@ impl<'a> Bench<'a> {
         portion: Portion,
         mut cost: C,
         recorder: &mut R,
-        stop: Option<Arc<AtomicBool>>,
+        control: Option<&Control>,
     ) -> Ending {
+        let stop = control.map(Control::flag);
         let rules = self.rules(portion.replication);
         if let Some(law) = self.policy.law().filter(|_| self.by_recurrence()) {
-            let feed = self.feed(&portion).unless(stop);
+            let feed = self.feed(&portion, control).unless(stop);
             return recurrence::run(law, &mut cost, feed, &rules, recorder);
         }
-        let feed = self.feed(&portion).unless(stop.clone());
+        let feed = self.feed(&portion, control).unless(stop.clone());
         let loops = self.loops(&portion).map(|loops| loops.unless(stop));
         let inflow = Inflow { feed, loops };
         self.policy.visit(OnEvents { cost: &mut cost, inflow, rules: &rules, recorder })
@@ -230,12 +231,19 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn feed(&self, portion: &Portion) -> Feed {
+    fn feed(&self, portion: &Portion, control: Option<&Control>) -> Feed {
         let (seed, replication) = (self.scenario.seed, portion.replication);
         let sources = (0..).zip(self.tagged_sources()).filter_map(|(number, (first, source))| {
             let rng = substream(seed, replication, number, Purpose::Arrivals);
+            let tape = match &source.process {
+                Process::Poisson(_) => {
+                    control.and_then(|c| c.tapes().of(seed, replication, number))
+                }
+                _ => None,
+            };
             // A resolved scenario holds only processes that can be meant.
-            let stream = source.process.stream(source.trace.as_ref(), rng).ok().flatten()?;
+            let stream =
+                source.process.stream_on(tape, source.trace.as_ref(), rng).ok().flatten()?;
             Some((stream, self.tags(number, first, source, replication)))
         });
         let (streams, tags) = sources.unzip();
