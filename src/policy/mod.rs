@@ -11,6 +11,7 @@ mod none;
 mod reason;
 mod size_or_timeout;
 mod static_size;
+mod triton;
 
 use crate::tagged::{BadParam, tagged};
 pub use batcher::{Batcher, Event, Interest, Promises};
@@ -20,6 +21,7 @@ pub use none::Unbatched;
 pub use reason::{Law, Reason};
 pub use size_or_timeout::SizeOrTimeout;
 pub use static_size::Static;
+pub use triton::{LevelPolicy, QueuePolicy, TimeoutAction, Triton, WakeRace};
 
 tagged! {
     /// The parameters of a policy, as a scenario gives them.
@@ -28,6 +30,7 @@ tagged! {
         "static" => Static(Static),
         "greedy" => Greedy(Greedy),
         "dynamic" => Dynamic(Dynamic),
+        "triton" => Triton(Triton),
     }
 }
 
@@ -42,6 +45,7 @@ impl Policy {
             Self::Static(p) => p.check(),
             Self::Greedy(p) => p.check(),
             Self::Dynamic(p) => p.check(),
+            Self::Triton(p) => p.check(),
         }
     }
 
@@ -62,6 +66,7 @@ impl Policy {
             Self::Static(p) => Some(p.law()),
             Self::Greedy(p) => Some(p.law()),
             Self::Dynamic(p) => Some(p.law()),
+            Self::Triton(_) => None,
         }
     }
 
@@ -90,19 +95,26 @@ impl Policy {
             Self::Dynamic(p) => {
                 visitor.visit(SizeOrTimeout::new(p.law(), &p.preferred_batch_sizes))
             }
+            Self::Triton(p) => visitor.visit(triton::Former::new(p)),
         }
     }
 
     /// Whether the policy itself keeps the queue short, whatever is offered.
     #[must_use]
     pub fn limits_queue(&self) -> bool {
-        false
+        match self {
+            Self::Triton(p) => p.limits_queue(),
+            _ => false,
+        }
     }
 
     /// Items of a batch when the queue never empties; `None` is unbounded.
     #[must_use]
     pub fn saturated_batch(&self) -> Option<u32> {
-        self.cap()
+        match self {
+            Self::Triton(p) => Some(p.saturated_batch()),
+            other => other.cap(),
+        }
     }
 
     /// Most items in one batch; `None` is unbounded.
@@ -113,6 +125,7 @@ impl Policy {
             Self::Static(p) => Some(p.max_batch_size),
             Self::Greedy(p) => p.max_batch_size,
             Self::Dynamic(p) => Some(p.max_batch_size),
+            Self::Triton(p) => Some(p.max_batch_size),
         }
     }
 }

@@ -13,7 +13,6 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
             &[
                 "length-bucket",
                 "vllm",
-                "triton",
                 "torchserve",
                 "tf-serving",
                 "ray-serve",

@@ -8,7 +8,7 @@ use batchsim::arrivals::{
     Trace,
 };
 use batchsim::cost::Jitter;
-use batchsim::policy::{Anchor, Dynamic, MaxWait, Policy};
+use batchsim::policy::{Anchor, Dynamic, MaxWait, Policy, QueuePolicy, TimeoutAction, Triton};
 use batchsim::scenario::{End, Scenario, Source};
 use batchsim::study::{Bench, Engine, Portion};
 use batchsim::time::Nanos;
@@ -30,6 +30,22 @@ fn policy_of(kind: &str, (cap, min, wait_ms, oldest, preferred): Knobs) -> Polic
             wait_anchor: if oldest { Anchor::OldestArrival } else { Anchor::Pickup },
             min_batch_size: (min <= cap).then_some(min),
             preferred_batch_sizes: preferred.into_iter().filter(|p| *p <= cap).collect(),
+        }),
+        "triton" => Policy::Triton(Triton {
+            max_batch_size: cap,
+            preferred_batch_size: preferred.into_iter().filter(|p| *p <= cap).collect(),
+            max_queue_delay_microseconds: wait_ms.unwrap_or(0) * 1000,
+            priority_levels: if oldest { 0 } else { min % 4 },
+            default_priority_level: (min % 4).min(1),
+            default_queue_policy: (min % 3 == 0).then(|| QueuePolicy {
+                timeout_action: if oldest { TimeoutAction::Reject } else { TimeoutAction::Delay },
+                default_timeout_microseconds: u64::from(min % 2) * 30_000,
+                allow_timeout_override: min == 3,
+                max_queue_size: if min == 6 { 5 } else { 0 },
+            }),
+            enforce_shapes: min == 5,
+            preserve_ordering: oldest && min % 4 == 1,
+            ..Triton::default()
         }),
         other => panic!("tests/common/any.rs does not know the policy {other}"),
     }

@@ -21,6 +21,11 @@ impl Batch {
         self.row.start_ns + self.row.took_ns
     }
 
+    /// When its requests are answered: later than done where answers keep an order.
+    pub fn answered(&self) -> u64 {
+        self.row.answered_ns()
+    }
+
     /// Arrival of its oldest member.
     pub fn oldest(&self) -> u64 {
         self.members.iter().map(|m| m.0).min().unwrap()
