@@ -18,16 +18,11 @@ pub struct Limits {
     pub until_ns: Option<u64>,
 }
 
-/// A sorted stream of arrivals of one or several sources.
-pub struct Feed {
+/// Where the blocks of a feed come from.
+pub(crate) struct Blocks {
     sources: Vec<Box<dyn Stream + Send>>,
     /// Next arrival of each source, when there are several.
     heads: Vec<Option<u64>>,
-    times: Box<[u64; BLOCK]>,
-    /// Source of each time; stays all zero with a single source.
-    tags: Box<[u8; BLOCK]>,
-    at: usize,
-    len: usize,
     ended: bool,
     limits: Limits,
     measured_left: u64,
@@ -35,6 +30,16 @@ pub struct Feed {
     last_ns: u64,
     /// Set from outside to end the stream early.
     stop: Option<Arc<AtomicBool>>,
+}
+
+/// A sorted stream of arrivals of one or several sources.
+pub struct Feed {
+    blocks: Blocks,
+    times: Vec<u64>,
+    /// Source of each time; stays all zero with a single source.
+    tags: Vec<u8>,
+    at: usize,
+    len: usize,
 }
 
 impl Feed {
@@ -48,25 +53,21 @@ impl Feed {
         };
         let ended = sources.is_empty();
         let measured_left = limits.measured.unwrap_or(u64::MAX);
-        Self {
-            sources,
-            heads,
-            times: Box::new([0; BLOCK]),
-            tags: Box::new([0; BLOCK]),
-            at: 0,
-            len: 0,
-            ended,
-            limits,
-            measured_left,
-            last_ns: 0,
-            stop: None,
-        }
+        let blocks =
+            Blocks { sources, heads, ended, limits, measured_left, last_ns: 0, stop: None };
+        Self { blocks, times: Vec::new(), tags: Vec::new(), at: 0, len: 0 }
     }
 
     /// The same feed, which ends at its next block once `stop` is set.
     #[must_use]
-    pub fn unless(self, stop: Option<Arc<AtomicBool>>) -> Self {
-        Self { stop, ..self }
+    pub fn unless(mut self, stop: Option<Arc<AtomicBool>>) -> Self {
+        self.blocks.stop = stop;
+        self
+    }
+
+    /// For who keeps blocks in a place of its own; before anything was [`ready`](Self::ready).
+    pub(crate) fn into_blocks(self) -> Blocks {
+        self.blocks
     }
 
     /// The next arrivals that are ready, with their sources: at least one, or none when the
@@ -89,26 +90,35 @@ impl Feed {
     #[cold]
     fn refill(&mut self) {
         self.at = 0;
-        self.len = 0;
+        self.times.resize(BLOCK, 0);
+        self.tags.resize(BLOCK, 0);
+        self.len = self.blocks.next(&mut self.times, &mut self.tags);
+    }
+}
+
+impl Blocks {
+    /// Writes the next arrivals and their sources into places for [`BLOCK`] of each, and returns
+    /// how many: none when the stream has ended. Tags of a single source are left as they are.
+    pub(crate) fn next(&mut self, times: &mut [u64], tags: &mut [u8]) -> usize {
         let stopped = self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
         if self.ended || self.measured_left == 0 || stopped {
             self.ended = true;
-            return;
+            return 0;
         }
         // Past the warm-up the rest is counted: a short run must not pay for a whole block.
         let warm = self.last_ns >= self.limits.measure_from_ns;
         let left = usize::try_from(self.measured_left).unwrap_or(BLOCK);
         let wanted = if warm { left.min(BLOCK) } else { BLOCK };
         let mut n = match self.sources.as_mut_slice() {
-            [single] => single.fill(&mut self.times[..wanted]),
-            _ => self.merge(),
+            [single] => single.fill(&mut times[..wanted]),
+            _ => self.merge(times, tags),
         };
         if let Some(until) = self.limits.until_ns {
-            let keep = self.times[..n].partition_point(|&t| t < until);
+            let keep = times[..n].partition_point(|&t| t < until);
             self.ended |= keep < n;
             n = keep;
         }
-        let warm_up = self.times[..n].partition_point(|&t| t < self.limits.measure_from_ns);
+        let warm_up = times[..n].partition_point(|&t| t < self.limits.measure_from_ns);
         let measured = (n - warm_up) as u64;
         if measured >= self.measured_left {
             // The cast is exact: fewer than a block.
@@ -118,14 +128,14 @@ impl Feed {
             self.measured_left -= measured;
         }
         // The end of time is the end of every stream.
-        n = self.times[..n].partition_point(|&t| t < u64::MAX);
+        n = times[..n].partition_point(|&t| t < u64::MAX);
         self.ended |= n == 0;
-        self.len = n;
-        self.last_ns = self.times[..n].last().copied().unwrap_or(self.last_ns);
+        self.last_ns = times[..n].last().copied().unwrap_or(self.last_ns);
+        n
     }
 
     /// Fills a block from several sources; at equal times the lower source comes first.
-    fn merge(&mut self) -> usize {
+    fn merge(&mut self, times: &mut [u64], tags: &mut [u8]) -> usize {
         for i in 0..BLOCK {
             let next = self
                 .heads
@@ -134,8 +144,8 @@ impl Feed {
                 .filter_map(|(source, head)| head.map(|t| (t, source)))
                 .min();
             let Some((time, source)) = next else { return i };
-            self.times[i] = time;
-            self.tags[i] = u8::try_from(source).unwrap_or(u8::MAX);
+            times[i] = time;
+            tags[i] = u8::try_from(source).unwrap_or(u8::MAX);
             self.heads[source] = one(self.sources[source].as_mut());
         }
         BLOCK

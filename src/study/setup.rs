@@ -185,7 +185,9 @@ impl<'a> Bench<'a> {
         let streams = (0..).zip(self.sources()).filter_map(|(number, source)| {
             let rng = substream(seed, replication, number, Purpose::Arrivals);
             let tape = match &source.process {
-                Process::Poisson(_) => control.and_then(|c| c.tapes().of(seed, replication, number)),
+                Process::Poisson(_) => {
+                    control.and_then(|c| c.tapes().of(seed, replication, number))
+                }
                 _ => None,
             };
             // A resolved scenario holds only processes that can be meant.
