@@ -60,10 +60,8 @@ impl Case {
             wake_race: self.race,
             ..Triton::default()
         };
-        let cost = Cost::Affine(Affine {
-            fixed: Nanos(self.fixed_ns),
-            per_item: Nanos(self.per_item_ns),
-        });
+        let cost =
+            Cost::Affine(Affine { fixed: Nanos(self.fixed_ns), per_item: Nanos(self.per_item_ns) });
         let mut world = worlds::world(worlds::poisson(1.0), cost, Policy::Triton(policy));
         world.servers[0].instances = self.instances;
         world.servers[0].overhead = Overhead {

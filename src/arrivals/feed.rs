@@ -18,18 +18,13 @@ pub struct Limits {
     pub until_ns: Option<u64>,
 }
 
-/// A sorted stream of arrivals of one or several sources.
-pub struct Feed {
+/// Where the blocks of a feed come from.
+pub(crate) struct Blocks {
     sources: Vec<Box<dyn Stream + Send>>,
     /// Tags of their requests.
     tags_of: Vec<Tags>,
     /// Next arrival of each source, when there are several.
     heads: Vec<Option<u64>>,
-    times: Box<[u64; BLOCK]>,
-    /// Tag of each time; stays all zero with a single plain source.
-    tags: Box<[u8; BLOCK]>,
-    at: usize,
-    len: usize,
     ended: bool,
     limits: Limits,
     measured_left: u64,
@@ -37,6 +32,16 @@ pub struct Feed {
     last_ns: u64,
     /// Set from outside to end the stream early.
     stop: Option<Arc<AtomicBool>>,
+}
+
+/// A sorted stream of arrivals of one or several sources.
+pub struct Feed {
+    blocks: Blocks,
+    times: Vec<u64>,
+    /// Tag of each time; stays all zero with a single plain source.
+    tags: Vec<u8>,
+    at: usize,
+    len: usize,
 }
 
 impl Feed {
@@ -62,30 +67,29 @@ impl Feed {
         };
         let ended = sources.is_empty();
         let measured_left = limits.measured.unwrap_or(u64::MAX);
-        let same = match tags_of.as_slice() {
-            [single] => single.constant().unwrap_or(0),
-            _ => 0,
-        };
-        Self {
+        let blocks = Blocks {
             sources,
             tags_of,
             heads,
-            times: Box::new([0; BLOCK]),
-            tags: Box::new([same; BLOCK]),
-            at: 0,
-            len: 0,
             ended,
             limits,
             measured_left,
             last_ns: 0,
             stop: None,
-        }
+        };
+        Self { blocks, times: Vec::new(), tags: Vec::new(), at: 0, len: 0 }
     }
 
     /// The same feed, which ends at its next block once `stop` is set.
     #[must_use]
-    pub fn unless(self, stop: Option<Arc<AtomicBool>>) -> Self {
-        Self { stop, ..self }
+    pub fn unless(mut self, stop: Option<Arc<AtomicBool>>) -> Self {
+        self.blocks.stop = stop;
+        self
+    }
+
+    /// For who keeps blocks in a place of its own; before anything was [`ready`](Self::ready).
+    pub(crate) fn into_blocks(self) -> Blocks {
+        self.blocks
     }
 
     /// The next arrivals that are ready, with their sources: at least one, or none when the
@@ -108,11 +112,21 @@ impl Feed {
     #[cold]
     fn refill(&mut self) {
         self.at = 0;
-        self.len = 0;
+        self.times.resize(BLOCK, 0);
+        self.tags.resize(BLOCK, 0);
+        self.len = self.blocks.next(&mut self.times, &mut self.tags);
+    }
+}
+
+impl Blocks {
+    /// Writes the next arrivals and their tags into places for [`BLOCK`] of each, and returns
+    /// how many: none when the stream has ended. Tags of a single plain source
+    /// are left as they are, zero.
+    pub(crate) fn next(&mut self, times: &mut [u64], tags: &mut [u8]) -> usize {
         let stopped = self.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed));
         if self.ended || self.measured_left == 0 || stopped {
             self.ended = true;
-            return;
+            return 0;
         }
         // Past the warm-up the rest is counted: a short run must not pay for a whole block.
         let warm = self.last_ns >= self.limits.measure_from_ns;
@@ -120,22 +134,22 @@ impl Feed {
         let wanted = if warm { left.min(BLOCK) } else { BLOCK };
         let mut n = match self.sources.as_mut_slice() {
             [single] => {
-                let n = single.fill(&mut self.times[..wanted]);
-                if let [tags] = self.tags_of.as_mut_slice()
-                    && tags.constant().is_none()
+                let n = single.fill(&mut times[..wanted]);
+                if let [of] = self.tags_of.as_mut_slice()
+                    && of.constant().is_none()
                 {
-                    self.tags[..n].fill_with(|| tags.next_tag());
+                    tags[..n].fill_with(|| of.next_tag());
                 }
                 n
             }
-            _ => self.merge(),
+            _ => self.merge(times, tags),
         };
         if let Some(until) = self.limits.until_ns {
-            let keep = self.times[..n].partition_point(|&t| t < until);
+            let keep = times[..n].partition_point(|&t| t < until);
             self.ended |= keep < n;
             n = keep;
         }
-        let warm_up = self.times[..n].partition_point(|&t| t < self.limits.measure_from_ns);
+        let warm_up = times[..n].partition_point(|&t| t < self.limits.measure_from_ns);
         let measured = (n - warm_up) as u64;
         if measured >= self.measured_left {
             // The cast is exact: fewer than a block.
@@ -145,14 +159,14 @@ impl Feed {
             self.measured_left -= measured;
         }
         // The end of time is the end of every stream.
-        n = self.times[..n].partition_point(|&t| t < u64::MAX);
+        n = times[..n].partition_point(|&t| t < u64::MAX);
         self.ended |= n == 0;
-        self.len = n;
-        self.last_ns = self.times[..n].last().copied().unwrap_or(self.last_ns);
+        self.last_ns = times[..n].last().copied().unwrap_or(self.last_ns);
+        n
     }
 
     /// Fills a block from several sources; at equal times the lower source comes first.
-    fn merge(&mut self) -> usize {
+    fn merge(&mut self, times: &mut [u64], tags: &mut [u8]) -> usize {
         for i in 0..BLOCK {
             let next = self
                 .heads
@@ -161,8 +175,8 @@ impl Feed {
                 .filter_map(|(source, head)| head.map(|t| (t, source)))
                 .min();
             let Some((time, source)) = next else { return i };
-            self.times[i] = time;
-            self.tags[i] = self.tags_of[source].next_tag();
+            times[i] = time;
+            tags[i] = self.tags_of[source].next_tag();
             self.heads[source] = one(self.sources[source].as_mut());
         }
         BLOCK

@@ -20,6 +20,7 @@ use crate::rng::SimRng;
 use crate::tagged::{BadParam, tagged};
 pub use closed_loop::{ClosedLoop, Think, ThinkKind, ThinkLaw};
 pub use deterministic::Deterministic;
+pub(crate) use feed::Blocks;
 pub use feed::{BLOCK, Feed, Limits};
 pub use gamma::Gamma;
 pub use items::{ItemLaw, ItemLawKind, Items};

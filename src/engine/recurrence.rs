@@ -6,7 +6,7 @@
 //! timeouts; any number of instances. Equal to the event engine there, call for call.
 
 use super::{Ending, Rules, completion_ns};
-use crate::arrivals::Feed;
+use crate::arrivals::{BLOCK, Blocks, Feed};
 use crate::cost::CostModel;
 use crate::policy::{Anchor, Law};
 use crate::record::{BatchRow, Gone, Recorder};
@@ -14,14 +14,17 @@ use crate::time::Nanos;
 
 /// Entries behind the last known arrival: later than everything, so that a search needs no end.
 const BEHIND: usize = 32;
+/// Room for arrivals at first.
+const START: usize = 2 * BLOCK;
 
 /// Arrivals from the oldest that has not started, as far ahead as was needed.
 struct Window {
-    feed: Feed,
-    /// Ends in [`BEHIND`] times that never come.
+    blocks: Blocks,
+    /// Of what is known, then [`BEHIND`] times that never come, then anything.
     times: Vec<u64>,
     tags: Vec<u8>,
     head: usize,
+    known: usize,
     /// The latest arrival that is known.
     last_ns: u64,
     ended: bool,
@@ -29,20 +32,21 @@ struct Window {
 
 impl Window {
     fn new(feed: Feed) -> Self {
-        let (times, tags) = (vec![u64::MAX; BEHIND], vec![0; BEHIND]);
-        Self { feed, times, tags, head: 0, last_ns: 0, ended: false }
+        let (times, tags) = (vec![u64::MAX; START], vec![0; START]);
+        let blocks = feed.into_blocks();
+        Self { blocks, times, tags, head: 0, known: 0, last_ns: 0, ended: false }
     }
 
     /// How many arrivals are known.
     #[inline(always)]
     fn waiting(&self) -> usize {
-        self.times.len() - BEHIND - self.head
+        self.known - self.head
     }
 
     /// The arrivals that are known, and what lies behind them.
     #[inline(always)]
     fn ahead(&self) -> (&[u64], &[u8]) {
-        (&self.times[self.head..], &self.tags[self.head..])
+        (&self.times[self.head..self.known + BEHIND], &self.tags[self.head..self.known + BEHIND])
     }
 
     /// Whether an arrival after `past` is known.
@@ -54,7 +58,7 @@ impl Window {
     /// How many arrivals came up to `until`, counted to `cap`.
     #[inline(always)]
     fn up_to(&self, until: u64, cap: usize) -> usize {
-        let times = &self.times[self.head..];
+        let (times, _) = self.ahead();
         let mut n = 0;
         // Eights and then ones: fewer branches to foresee than in a scan.
         while let Some(eight) = times[n..].first_chunk::<8>()
@@ -73,24 +77,25 @@ impl Window {
     #[cold]
     #[inline(never)]
     fn extend(&mut self, recorder: &mut impl Recorder) {
-        let known = self.times.len() - BEHIND;
-        self.times.truncate(known);
-        self.tags.truncate(known);
-        if self.head > known / 2 {
-            self.times.drain(..self.head);
-            self.tags.drain(..self.head);
+        if self.head > self.known / 2 {
+            self.times.copy_within(self.head..self.known, 0);
+            self.tags.copy_within(self.head..self.known, 0);
+            self.known -= self.head;
             self.head = 0;
         }
-        let (times, tags) = self.feed.ready();
-        self.ended = times.is_empty();
-        recorder.arrived(times);
-        self.last_ns = times.last().copied().unwrap_or(self.last_ns);
-        self.times.extend_from_slice(times);
-        self.tags.extend_from_slice(tags);
-        let n = times.len();
-        self.feed.consume(n);
-        self.times.extend([u64::MAX; BEHIND]);
-        self.tags.extend([0; BEHIND]);
+        let end = self.known + BLOCK;
+        if self.times.len() < end + BEHIND {
+            let wider = self.times.len() * 2;
+            self.times.resize(wider, 0);
+            self.tags.resize(wider, 0);
+        }
+        let (times, tags) = (&mut self.times[self.known..end], &mut self.tags[self.known..end]);
+        let n = self.blocks.next(times, tags);
+        self.ended = n == 0;
+        recorder.arrived(&times[..n]);
+        self.last_ns = times[..n].last().copied().unwrap_or(self.last_ns);
+        self.known += n;
+        self.times[self.known..self.known + BEHIND].fill(u64::MAX);
     }
 }
 

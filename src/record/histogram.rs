@@ -123,14 +123,16 @@ impl<const BITS: u32> Histogram<BITS> {
         let from = if to <= SHORT { 0 } else { from / octave * octave };
         if self.counts.is_empty() {
             self.base = from;
-            self.counts = vec![0; to - from];
+            self.counts = spare::take();
+            self.counts.resize(to - from, 0);
             return;
         }
         let old_to = self.base + self.counts.len();
         if from < self.base {
-            let mut wider = vec![0; old_to - from];
-            wider[self.base - from..].copy_from_slice(&self.counts);
-            self.counts = wider;
+            let (more, old) = (self.base - from, self.counts.len());
+            self.counts.resize(old + more, 0);
+            self.counts.copy_within(..old, more);
+            self.counts[..more].fill(0);
             self.base = from;
         }
         if to > old_to {
@@ -215,6 +217,46 @@ impl<const BITS: u32> Histogram<BITS> {
             let (low, width) = Self::span(self.base + at);
             (low, width, count)
         })
+    }
+}
+
+impl<const BITS: u32> Drop for Histogram<BITS> {
+    fn drop(&mut self) {
+        spare::put(std::mem::take(&mut self.counts));
+    }
+}
+
+/// Memory of histograms that are gone, for those to come: the cells of a sweep need some forty
+/// each, and to get them from the allocator takes longer than to fill them.
+mod spare {
+    use std::cell::RefCell;
+
+    /// Most pieces kept by a thread.
+    const PIECES: usize = 64;
+    /// Longest piece worth keeping; with so many pieces at most 4 MiB.
+    const LONGEST: usize = 8192;
+
+    thread_local! {
+        static PIECES_LEFT: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// An empty vector, with room in it where there is a piece.
+    pub(super) fn take() -> Vec<u64> {
+        PIECES_LEFT.with_borrow_mut(Vec::pop).unwrap_or_default()
+    }
+
+    pub(super) fn put(mut piece: Vec<u64>) {
+        if piece.capacity() == 0 || piece.capacity() > LONGEST {
+            return;
+        }
+        piece.clear();
+        // A thread that ends has no place for it any more.
+        let _ = PIECES_LEFT.try_with(|pieces| {
+            let mut pieces = pieces.borrow_mut();
+            if pieces.len() < PIECES {
+                pieces.push(piece);
+            }
+        });
     }
 }
 
