@@ -291,6 +291,8 @@ pub(super) enum SchemaOf {
     Scenario,
     /// outcome.json
     Outcome,
+    /// capacity.json
+    Capacity,
 }
 
 /// Arguments of `completions`.

@@ -50,6 +50,7 @@ pub(super) fn run(args: &CapacityArgs, common: &Common) -> Done {
         tasks.par_iter().map(|task| task.answer(&loaded, &ask, &control)).collect();
     drop(progress);
     let mut outcome = frame(scenario);
+    outcome.warnings.extend(left_out(scenario));
     for answer in answers {
         match answer {
             Ok(cell) => outcome.cells.push(cell),
@@ -79,6 +80,21 @@ pub(super) fn run(args: &CapacityArgs, common: &Common) -> Done {
         return Ok(signals.code());
     }
     Ok(if answered(&outcome) { Code::Fine } else { Code::Infeasible })
+}
+
+/// Says which policies no threshold applies to.
+fn left_out(scenario: &Scenario) -> Option<String> {
+    let held = decide::settings(scenario);
+    let unheld = scenario.policies.iter().enumerate();
+    let unheld: Vec<&str> = unheld
+        .filter(|(i, _)| !held.iter().any(|(_, p)| p == i))
+        .map(|(_, p)| p.label.as_str())
+        .collect();
+    let guard = scenario.policies.iter().find(|p| p.guard);
+    let how = guard.map_or_else(String::new, |p| {
+        format!("; with --set {}.guard=false they apply to every policy", p.label)
+    });
+    (!unheld.is_empty()).then(|| format!("no threshold applies to {}{how}", unheld.join(", ")))
 }
 
 /// Whether some setting is feasible, for every question that was asked.
@@ -183,15 +199,15 @@ impl Task {
             &point
         };
         let place = (self.server, self.policy);
-        decide::capacity(scenario, place, self.coords.clone(), ask, control).map_err(|why| {
-            match why {
+        decide::capacity(scenario, place, self.coords.clone(), ask, control).map_err(
+            |why| match why {
                 NoAnswer::Stopped => Failure::Nothing("interrupted".into()),
                 NoAnswer::Uncovered(why) => Failure::usage(
                     format!("--method exact: no exact solution of {why}"),
                     "write --method auto, or --method simulation",
                 ),
-            }
-        })
+            },
+        )
     }
 }
 

@@ -63,8 +63,8 @@ pub enum NoAnswer {
 /// The servers and policies of a scenario, as pairs of numbers, that some threshold applies to.
 #[must_use]
 pub fn settings(scenario: &Scenario) -> Vec<(usize, usize)> {
-    let pairs = (0..scenario.servers.len())
-        .flat_map(|s| (0..scenario.policies.len()).map(move |p| (s, p)));
+    let pairs =
+        (0..scenario.servers.len()).flat_map(|s| (0..scenario.policies.len()).map(move |p| (s, p)));
     pairs.filter(|(_, p)| !scenario.applicable(&scenario.policies[*p]).is_empty()).collect()
 }
 

@@ -62,7 +62,11 @@ pub(crate) fn fewest(
         while high - low > 1 && low > 0 {
             let middle = low + (high - low) / 2;
             let one = search.examine(middle)?;
-            if one.holds { high = middle } else { low = middle }
+            if one.holds {
+                high = middle
+            } else {
+                low = middle
+            }
             tried.insert(middle, one);
         }
         answer = Some(high);

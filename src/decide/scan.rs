@@ -61,11 +61,7 @@ pub(crate) fn scan(setting: &Setting<'_>, read: &Read<'_>) -> Result<Scan, Blank
     Ok(scan)
 }
 
-fn below_capacity(
-    setting: &Setting<'_>,
-    capacity: f64,
-    read: &Read<'_>,
-) -> Result<Scan, Blank> {
+fn below_capacity(setting: &Setting<'_>, capacity: f64, read: &Read<'_>) -> Result<Scan, Blank> {
     let mut loads: Vec<f64> =
         (0..LOADS).map(|i| 0.02 + 0.95 * f64::from(i) / f64::from(LOADS - 1)).collect();
     let limited = setting.limited();

@@ -26,8 +26,9 @@ pub(crate) struct Setting<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) margin: f64,
-    /// Half-width of the 95 % interval of the margin; 0 where there is none.
-    pub(crate) half: f64,
+    /// How far the 95 % interval of the margin reaches below and above it; 0 where there is none.
+    pub(crate) below: f64,
+    pub(crate) above: f64,
     /// What the threshold names: ms, a share, or a rate per second.
     pub(crate) value: f64,
     pub(crate) value_half: Option<f64>,
@@ -61,12 +62,12 @@ impl Reading {
 
     /// The least margin that the intervals leave no doubt about.
     pub(crate) fn sure(&self) -> f64 {
-        self.least(|m| m.margin - m.half)
+        self.least(|m| m.margin - m.below)
     }
 
     /// The least margin that the intervals do not rule out.
     pub(crate) fn hope(&self) -> f64 {
-        self.least(|m| m.margin + m.half)
+        self.least(|m| m.margin + m.above)
     }
 
     /// Whether the intervals clear the limits, one way or the other.
@@ -136,7 +137,8 @@ impl<'a> Setting<'a> {
     /// The exact steady state at a rate.
     pub(crate) fn solution(&self, rate: f64) -> Result<Solution, Blank> {
         let scaled = self.scenario.with_total_rate(rate);
-        let scaled = scaled.ok_or_else(|| Blank::Uncovered("these arrivals have no rate".into()))?;
+        let scaled =
+            scaled.ok_or_else(|| Blank::Uncovered("these arrivals have no rate".into()))?;
         solve_exactly(&scaled, self.server, &self.policy.policy).map_err(|e| match e {
             Unsolved::TooLarge(_) | Unsolved::Overloaded(_) => Blank::TooClose,
             Unsolved::Uncovered(why) => Blank::Uncovered(why),
@@ -203,7 +205,8 @@ pub(crate) fn reading(thresholds: &[&Threshold], seen: Observed, rate: f64) -> R
     let count = thresholds.len();
     let marks = marks.map(|((threshold, e), &(value, value_half))| {
         let (margin, scale) = margin(threshold, e.value);
-        Mark { margin, half: joint_half(e, count) / scale, value, value_half }
+        let [below, above] = reach(threshold, e.value, joint_half(e, count)).map(|d| d / scale);
+        Mark { margin, below, above, value, value_half }
     });
     Reading {
         rate,
@@ -228,6 +231,24 @@ fn joint_half(e: &crate::stats::Evidence, count: usize) -> f64 {
         // A share that never varied: what seeing no exception among so many leaves open.
         Some(_) => e.counted.map_or(0.0, |n| -tail.ln() / n.max(1) as f64),
     }
+}
+
+/// How far the interval of a margin reaches below and above it.
+///
+/// Shares of late requests come in lumps (one long busy period makes many late), so a short run
+/// that saw few of them also believes that they vary little. Their interval is taken on the
+/// logarithm, where the spread does not hang on the value; a symmetric one misses too often.
+fn reach(threshold: &Threshold, value: f64, half: f64) -> [f64; 2] {
+    let (share, bad_above) = match (threshold.metric, threshold.op) {
+        (Metric::Quantile(_), op) => (value, matches!(op, Op::Below | Op::AtMost)),
+        (Metric::Attainment(_), op) => (1.0 - value, matches!(op, Op::Above | Op::AtLeast)),
+        _ => return [half, half],
+    };
+    if share <= 0.0 || half <= 0.0 {
+        return [half, half];
+    }
+    let (up, down) = (share * (half / share).exp_m1(), -share * (-half / share).exp_m1());
+    if bad_above { [up, down] } else { [down, up] }
 }
 
 /// How far a number is on the right side of a threshold's limit, and the unit of that. For a
@@ -259,5 +280,5 @@ fn exact_mark(threshold: &Threshold, s: &Solution, outside: f64) -> Mark {
         Metric::Throughput => (s.throughput_per_s(), s.throughput_per_s()),
         Metric::Rejected | Metric::Expired => (0.0, 0.0),
     };
-    Mark { margin: margin(threshold, judged).0, half: 0.0, value, value_half: None }
+    Mark { margin: margin(threshold, judged).0, below: 0.0, above: 0.0, value, value_half: None }
 }

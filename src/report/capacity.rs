@@ -279,11 +279,8 @@ pub fn capacity_csv(outcome: &CapacityOutcome) -> Grid {
     ]);
     let mut grid = Grid::new(&titles);
     for cell in &outcome.cells {
-        let mut row = vec![
-            cell.policy.label.clone(),
-            cell.policy.kind.clone(),
-            method_name(cell.method),
-        ];
+        let mut row =
+            vec![cell.policy.label.clone(), cell.policy.kind.clone(), method_name(cell.method)];
         row.extend(paths.iter().map(|p| {
             cell.coords.get(*p).map(|v| v.trim_matches('"').to_owned()).unwrap_or_default()
         }));

@@ -71,11 +71,7 @@ impl From<&str> for Unsolved {
 ///
 /// # Errors
 /// Why there is none.
-pub fn solve(
-    scenario: &Scenario,
-    server: &Server,
-    policy: &Policy,
-) -> Result<Solution, Unsolved> {
+pub fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Solution, Unsolved> {
     let input = input(scenario)?;
     if server.instances != 1 {
         return Err(format!("it covers one instance, this server has {}", server.instances).into());

@@ -99,8 +99,7 @@ pub fn observe(bench: &Bench<'_>, look: &Look<'_>, control: &Control) -> Option<
     let limits = limits_ns(&scenario.thresholds);
     let budget = Budget { precision: 1.0, first_wave: look.requests, cap: look.requests };
     let growing = must_grow(&bench);
-    let measured: Measured<Histogram<10>> =
-        simulate(&bench, &limits, &budget, growing, control)?;
+    let measured: Measured<Histogram<10>> = simulate(&bench, &limits, &budget, growing, control)?;
     let stable = !growing && !grows(&bench, &measured);
     Some(observed(&bench, look, &limits, &measured, stable))
 }
@@ -118,12 +117,11 @@ fn observed<L: LatencyStore>(
     let (throughput_per_s, utilization) = measure::rates(&measured.pooled, instances);
     let evidence: Vec<Evidence> =
         look.thresholds.iter().map(|t| evidence_of(t, &context, measured)).collect();
-    let values = look.thresholds.iter().zip(&evidence).map(|(threshold, e)| {
-        match threshold.metric {
+    let values =
+        look.thresholds.iter().zip(&evidence).map(|(threshold, e)| match threshold.metric {
             Metric::Quantile(q) => quantile(threshold, q, &classes, measured),
             _ => (e.value, half_width(e.value, &e.sections)),
-        }
-    });
+        });
     Observed {
         values: values.collect(),
         evidence,
