@@ -4,6 +4,8 @@
 //! result can always be drawn again. It is a pure function of scenario, seed and build; what
 //! depends on the machine or the clock goes to `run-info.json` instead.
 
+pub mod capacity;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

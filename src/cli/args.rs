@@ -15,7 +15,7 @@ use std::path::PathBuf;
     max_term_width = 100,
     after_help = "Exit codes: 0 done, 1 unexpected or I/O, 2 wrong usage or input, 4 nothing to \
                   do, 95 the simulated server stalls, 96 inconclusive (with --inconclusive=fail), \
-                  99 a threshold failed, 130/143 interrupted (what is complete is saved)."
+                  97 infeasible, 99 a threshold failed, 130/143 interrupted (what is complete is saved)."
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
@@ -32,6 +32,8 @@ pub(super) enum Verb {
     Run(RunArgs),
     /// Simulate a grid over any fields of a scenario; resumes where it was interrupted
     Sweep(SweepArgs),
+    /// Find the highest rate at which all thresholds hold, or the instances a load needs
+    Capacity(CapacityArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
     /// Look at recorded arrivals
@@ -148,6 +150,38 @@ pub(super) struct SweepArgs {
     pub(super) fresh: bool,
 }
 
+/// How a search examines a setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum SearchMethod {
+    /// Exactly where there is an exact solution, else by simulation
+    #[default]
+    Auto,
+    /// Exactly, or not at all
+    Exact,
+    /// By simulation
+    Simulation,
+}
+
+/// Arguments of `capacity`.
+#[derive(Debug, Args)]
+pub(super) struct CapacityArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    /// Also find the fewest instances for a load: a total rate such as 3000/s, or `offered` for
+    /// what the scenario offers (always done for recorded arrivals)
+    #[arg(long, value_name = "LOAD")]
+    pub(super) instances_for: Option<String>,
+    /// Answer at every point of the scenario's [sweep]
+    #[arg(long)]
+    pub(super) sweep: bool,
+    /// How settings are examined
+    #[arg(long, value_enum, default_value_t, value_name = "METHOD")]
+    pub(super) method: SearchMethod,
+    /// Relative half-width wanted on a simulated rate (default: the scenario's precision, or 0.5%)
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) precision: Option<String>,
+}
+
 /// Arguments of `exact`.
 #[derive(Debug, Args)]
 pub(super) struct ExactArgs {
@@ -257,6 +291,8 @@ pub(super) enum SchemaOf {
     Scenario,
     /// outcome.json
     Outcome,
+    /// capacity.json
+    Capacity,
 }
 
 /// Arguments of `completions`.

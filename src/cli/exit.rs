@@ -19,6 +19,8 @@ pub(super) enum Code {
     Stall = 95,
     /// A verdict is open and `--inconclusive=fail` was given.
     Inconclusive = 96,
+    /// No setting holds all thresholds, at any rate or with any number of instances.
+    Infeasible = 97,
     /// A threshold failed.
     Threshold = 99,
     /// Ctrl-C; what was complete is saved.

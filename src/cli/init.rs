@@ -40,6 +40,9 @@ pub(super) fn run(args: &InitArgs) -> Done {
 pub(super) fn schema(args: &SchemaArgs) -> Done {
     let schema = match args.what {
         SchemaOf::Scenario => scenario::schema(),
+        SchemaOf::Capacity => {
+            schemars::schema_for!(crate::outcome::capacity::CapacityOutcome).to_value()
+        }
         SchemaOf::Outcome => schemars::schema_for!(crate::outcome::Outcome).to_value(),
     };
     print(&json(&schema)?)?;

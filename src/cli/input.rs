@@ -57,18 +57,19 @@ pub(super) fn threads(common: &Common) -> Result<(), Failure> {
 
 /// Options of a study from its arguments.
 pub(super) fn options(args: &PrecisionArgs) -> Result<Options, Failure> {
-    let precision = match &args.precision {
-        None => None,
-        Some(text) => match parse_fraction(text) {
-            Ok(share) if share.get() > 0.0 => Some(share.get()),
-            Ok(_) => {
-                return Err(Failure::usage("--precision 0% can never be reached", "write 1%"));
-            }
-            Err(e) => return Err(Failure::usage(format!("--precision: {e}"), e.help)),
-        },
-    };
+    let precision = share("--precision", args.precision.as_deref())?;
     let engine = if args.event_engine { Engine::Event } else { Engine::Auto };
     Ok(Options { engine, precision })
+}
+
+/// A positive share from an option.
+pub(super) fn share(option: &str, text: Option<&str>) -> Result<Option<f64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    match parse_fraction(text) {
+        Ok(share) if share.get() > 0.0 => Ok(Some(share.get())),
+        Ok(_) => Err(Failure::usage(format!("{option} 0% can never be reached"), "write 1%")),
+        Err(e) => Err(Failure::usage(format!("{option}: {e}"), e.help)),
+    }
 }
 
 /// The line above a table: name, arrivals, cost, instances, seed.

@@ -1,9 +1,11 @@
 //! Reports: an Outcome as a table, Markdown, CSV or JSON.
 
+mod capacity;
 mod cells;
 mod grid;
 
 pub use crate::number::{count, decimals, plus_minus, rate};
+pub use capacity::{capacity_csv, capacity_lines, capacity_table, capacity_warnings};
 pub use cells::{csv_cells, simulated, summary_table, verdict_lines, warning_lines};
 pub use grid::{Align, Column, Grid};
 

@@ -25,6 +25,15 @@ impl Scenario {
         Self { arrivals: open, ..self.clone() }.total_rate_per_s()
     }
 
+    /// How much faster than recorded the first recorded source is replayed; `None` without one.
+    #[must_use]
+    pub fn speed_factor(&self) -> Option<f64> {
+        self.arrivals.iter().find_map(|s| match &s.process {
+            Process::Trace(p) => Some(p.factor()),
+            _ => None,
+        })
+    }
+
     /// Multiplies the rate of every open source by `factor`, which is positive and finite: more
     /// of the same requests in the same pattern.
     ///

@@ -33,7 +33,7 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
                 Err(Unsolved::Overloaded(why)) => {
                     outcome.cells.push(overloaded(scenario, server, policy, label, &why));
                 }
-                Err(Unsolved::Uncovered(why)) => {
+                Err(Unsolved::Uncovered(why) | Unsolved::TooLarge(why)) => {
                     outcome.warnings.push(format!("{label}: no exact solution: {why}"))
                 }
             }
@@ -44,11 +44,14 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
 }
 
 /// Why a policy has no exact solution.
-enum Unsolved {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unsolved {
     /// There is no steady state.
     Overloaded(String),
     /// There may be one; it is not covered.
     Uncovered(String),
+    /// There is one, with more states than are solved for: the load is too close to capacity.
+    TooLarge(String),
 }
 
 impl From<String> for Unsolved {
@@ -63,7 +66,11 @@ impl From<&str> for Unsolved {
     }
 }
 
-fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Solution, Unsolved> {
+/// The exact steady state of a policy on a server, client delays aside.
+///
+/// # Errors
+/// Why there is none.
+pub fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Solution, Unsolved> {
     let input = input(scenario)?;
     if server.instances != 1 {
         return Err(format!("it covers one instance, this server has {}", server.instances).into());
@@ -85,6 +92,7 @@ fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<Soluti
             number::rate(offered_per_s),
             number::rate(capacity_per_s)
         )),
+        other @ NotCovered::TooLarge { .. } => Unsolved::TooLarge(other.to_string()),
         other => Unsolved::Uncovered(other.to_string()),
     })
 }
@@ -135,19 +143,13 @@ fn rule(policy: &Policy) -> Result<Rule, String> {
     Ok(Rule::Timer { cap: law.cap, wait_ms: law.wait.as_ms(), anchor })
 }
 
-fn cell(
-    scenario: &Scenario,
-    server: &Server,
-    policy: &Labelled,
-    label: String,
-    s: &Solution,
-) -> Cell {
-    // Client delays are fixed, so they shift the whole law.
-    let outside = scenario.outside(server).as_ms();
-    let at = |q: f64| s.quantile_ms(q) + outside;
+/// The latency of a solution; client delays are fixed, so they shift the whole law.
+#[must_use]
+pub fn latency_of(s: &Solution, outside_ms: f64) -> Latency {
+    let at = |q: f64| s.quantile_ms(q) + outside_ms;
     let zero = HalfWidths { p999: Some(0.0), ..HalfWidths::default() };
-    let latency = Latency {
-        mean: s.mean_ms() + outside,
+    Latency {
+        mean: s.mean_ms() + outside_ms,
         p50: at(0.5),
         p90: at(0.9),
         p95: at(0.95),
@@ -155,7 +157,18 @@ fn cell(
         p999: Some(at(0.999)),
         max: None,
         ci95: Some(zero),
-    };
+    }
+}
+
+fn cell(
+    scenario: &Scenario,
+    server: &Server,
+    policy: &Labelled,
+    label: String,
+    s: &Solution,
+) -> Cell {
+    let outside = scenario.outside(server).as_ms();
+    let latency = latency_of(s, outside);
     let share = |op: Op, ms: f64| {
         let (below, at_most) = s.cdf(ms - outside);
         if matches!(op, Op::Below | Op::AtLeast) { below } else { at_most }

@@ -10,6 +10,7 @@ mod control;
 mod curve;
 mod exact;
 mod measure;
+mod observe;
 mod run;
 mod setup;
 mod sweep;
@@ -18,8 +19,11 @@ mod verdict;
 pub use cell::{Budget, Measured, simulate};
 pub use control::Control;
 pub use curve::curve_points;
-pub use exact::exact;
-pub use run::{CellDone, CellTask, Options, Stalled, outcome_frame, run, simulate_cell};
+pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly};
+pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
+pub use run::{
+    CellDone, CellTask, Options, Stalled, outcome_frame, policy_info, run, simulate_cell,
+};
 pub use setup::{Bench, Engine, Portion};
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
 pub use verdict::limits_ns;

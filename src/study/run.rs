@@ -136,7 +136,7 @@ fn bounded(task: &CellTask<'_>) -> Budget {
 }
 
 /// Whether something keeps the queue short whatever is offered.
-fn limited(bench: &Bench<'_>) -> bool {
+pub(super) fn limited(bench: &Bench<'_>) -> bool {
     bench.server.queue_limit.is_some()
         || bench.policy.limits_queue()
         || bench.scenario.arrivals.iter().all(|s| s.timeout.is_some())
@@ -153,7 +153,7 @@ fn overloaded(offered: Option<f64>, capacity: Option<f64>) -> String {
 
 /// A backlog at the last arrival that no full batch and no chance explains.
 #[expect(clippy::cast_precision_loss, reason = "a comparison")]
-fn grows<L>(bench: &Bench<'_>, measured: &Measured<L>) -> bool {
+pub(super) fn grows<L>(bench: &Bench<'_>, measured: &Measured<L>) -> bool {
     if limited(bench) || bench.scenario.open_rate_per_s().is_none() || bench.replays_trace() {
         return false;
     }
@@ -249,7 +249,8 @@ fn warnings<L>(
 }
 
 /// What an Outcome says of a policy.
-pub(super) fn policy_info(label: String, policy: &Labelled) -> PolicyInfo {
+#[must_use]
+pub fn policy_info(label: String, policy: &Labelled) -> PolicyInfo {
     let mut params = serde_json::to_value(&policy.policy).unwrap_or_default();
     if let Some(map) = params.as_object_mut() {
         map.remove("kind");

@@ -119,6 +119,15 @@ fn view<L>(s: &Summary<L>, class: Option<usize>, instances: u32) -> View<'_> {
     }
 }
 
+/// What a threshold is judged on: for a latency quantile the share of requests that miss it.
+pub(super) fn evidence_of<L: LatencyStore>(
+    threshold: &Threshold,
+    context: &Context<'_>,
+    measured: &Measured<L>,
+) -> Evidence {
+    case(threshold, context, measured).evidence
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a mean")]
 fn case<L: LatencyStore>(
     threshold: &Threshold,
