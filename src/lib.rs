@@ -23,6 +23,8 @@ pub mod units;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "schema")]
+pub mod decide;
+#[cfg(feature = "schema")]
 pub mod interop;
 #[cfg(feature = "schema")]
 pub mod outcome;

@@ -4,6 +4,13 @@
 //! result can always be drawn again. It is a pure function of scenario, seed and build; what
 //! depends on the machine or the clock goes to `run-info.json` instead.
 
+mod guard;
+
+pub use guard::{
+    Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
+    KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, ThresholdCheck,
+};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

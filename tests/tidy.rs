@@ -316,6 +316,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("interop", &["scenario"]),
     ("outcome", &[]),
     ("study", &["scenario", "outcome"]),
+    ("decide", &["scenario", "outcome", "study"]),
     ("report", &["outcome"]),
     ("plot", &["outcome", "report"]),
 ];

@@ -19,6 +19,8 @@ pub(super) enum Code {
     Stall = 95,
     /// A verdict is open and `--inconclusive=fail` was given.
     Inconclusive = 96,
+    /// The behaviour is not the recorded or not the exact one.
+    Regression = 98,
     /// A threshold failed.
     Threshold = 99,
     /// Ctrl-C; what was complete is saved.

@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 
 mod args;
+mod check;
 mod completions;
 mod exact;
 mod exit;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         None => init::greet(),
         Some(Verb::Run(args)) => run::run(args, &cli.common),
         Some(Verb::Sweep(args)) => sweep::run(args, &cli.common),
+        Some(Verb::Check(args)) => check::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

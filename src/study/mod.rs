@@ -11,6 +11,7 @@ mod curve;
 mod exact;
 mod measure;
 mod run;
+mod sections;
 mod setup;
 mod sweep;
 mod verdict;
@@ -19,7 +20,10 @@ pub use cell::{Budget, Measured, simulate};
 pub use control::Control;
 pub use curve::curve_points;
 pub use exact::exact;
-pub use run::{CellDone, CellTask, Options, Stalled, outcome_frame, run, simulate_cell};
+pub use run::{
+    CellDone, CellTask, Options, Ran, Stalled, outcome_frame, run, run_sections, simulate_cell,
+    simulate_sections, tasks, tool,
+};
 pub use setup::{Bench, Engine, Portion};
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
 pub use verdict::limits_ns;
