@@ -4,8 +4,10 @@
 //! result can always be drawn again. It is a pure function of scenario, seed and build; what
 //! depends on the machine or the clock goes to `run-info.json` instead.
 
+mod compare;
 mod guard;
 
+pub use compare::{CellComparison, Comparison, LimitCheck, Side};
 pub use guard::{
     Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
     KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, ThresholdCheck,

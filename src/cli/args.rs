@@ -34,6 +34,8 @@ pub(super) enum Verb {
     Sweep(SweepArgs),
     /// Judge thresholds and compare with a stored baseline, for CI: JUnit, annotations, exit code
     Check(CheckArgs),
+    /// Hold two scenarios or two results against each other, number by number
+    Compare(CompareArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
     /// Look at recorded arrivals
@@ -204,6 +206,35 @@ pub(super) struct CheckArgs {
     /// Run everything on the event engine
     #[arg(long, hide = true)]
     pub(super) event_engine: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// The first: a scenario, an outcome.json or its folder, or a baseline
+    #[arg(value_name = "A")]
+    pub(super) a: PathBuf,
+    /// The second; a scenario runs with the seed of the first
+    #[arg(value_name = "B")]
+    pub(super) b: PathBuf,
+    /// Exit 98 when a change is shown: 'p(99) > +5%', 'throughput < -1%' (repeatable)
+    #[arg(long, value_name = "CONDITION")]
+    pub(super) fail_on: Vec<String>,
+    /// Changes below this count as none (of shares: in points)
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) margin: Option<String>,
+    /// Change a key of both scenarios: label.key=value (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Seed of both scenarios
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Relative half-width wanted on p99, as in 1%
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) precision: Option<String>,
+    /// What an inconclusive condition does to the exit code
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(super) inconclusive: OnInconclusive,
 }
 
 /// Arguments of `exact`.

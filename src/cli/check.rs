@@ -12,7 +12,6 @@ use crate::outcome::{Baseline, Check, Finding, SCHEMA, ScenarioCheck};
 use crate::report::{Format, annotations, check_csv, check_markdown, check_text, count, junit};
 use crate::scenario::{Disk, Loaded};
 use crate::study::{Control, Options, Ran};
-use crate::units::parse_fraction;
 use anyhow::Context;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ pub(super) fn run(args: &CheckArgs, common: &Common) -> Done {
         no_charts: true,
         event_engine: args.event_engine,
     };
-    let margin = margin(args.margin.as_deref())?;
+    let margin = input::margin(args.margin.as_deref())?;
     let options = input::options(&precision)?;
     let subjects = subjects(args, &precision, common)?;
     input::threads(common)?;
@@ -85,15 +84,6 @@ pub(super) fn run(args: &CheckArgs, common: &Common) -> Done {
         say("no baseline is written of what stalls or differs from the exact solution");
     }
     Ok(code(&check, &stalled, args.inconclusive))
-}
-
-fn margin(text: Option<&str>) -> Result<f64, Failure> {
-    let Some(text) = text else { return Ok(0.005) };
-    match parse_fraction(text) {
-        Ok(share) if share.get() > 0.0 => Ok(share.get()),
-        Ok(_) => Err(Failure::usage("--margin 0% can never be shown", "write 0.5%")),
-        Err(e) => Err(Failure::usage(format!("--margin: {e}"), e.help)),
-    }
 }
 
 fn subjects(

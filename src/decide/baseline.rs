@@ -30,6 +30,15 @@ pub fn record(scenario: &Scenario, ran: &Ran) -> Baseline {
     }
 }
 
+/// Whether two results can be compared section by section: the same streams ran in as many
+/// replications.
+pub(super) fn is_paired(a: &Baseline, b: &Baseline) -> bool {
+    let replications = |r: &Baseline| r.cells.iter().map(|c| c.cell.replications).max();
+    let kept =
+        |r: &Baseline| r.cells.iter().any(|c| c.series.iter().any(|s| !s.sections.is_empty()));
+    a.seed == b.seed && a.rng == b.rng && replications(a) == replications(b) && kept(a) && kept(b)
+}
+
 /// The part of a scenario that is checked: neither curve nor sweep is run.
 pub(super) fn checked_value(scenario: &Scenario) -> Value {
     Scenario { curve: None, sweep: Vec::new(), ..scenario.clone() }.to_value()

@@ -1,6 +1,6 @@
 //! Numbers then and now: identical, equivalent, different, or undecided.
 
-use crate::outcome::{Better, Change, Series, Shift};
+use crate::outcome::{Better, Cell, Change, Series, Shift};
 use crate::stats::{Difference, Estimate, Measure, holm};
 
 /// Level at which a difference is called one, all numbers together.
@@ -45,7 +45,7 @@ pub(super) fn difference(old: &Series, new: &Series, paired: bool) -> Difference
     Difference::between(estimate(old), estimate(new), measure, paired)
 }
 
-fn estimate(s: &Series) -> Estimate<'_> {
+pub(super) fn estimate(s: &Series) -> Estimate<'_> {
     Estimate { value: s.value, sections: &s.sections, error: s.error }
 }
 
@@ -94,4 +94,19 @@ fn direction(better: Better, change: f64) -> Shift {
         (Better::Lower, true) | (Better::Higher, false) => Shift::Worse,
         (Better::Lower, false) | (Better::Higher, true) => Shift::Better,
     }
+}
+
+/// A queue that settled and no longer does, or the other way round.
+pub(super) fn steady(old: &Cell, new: &Cell, margin: f64) -> Option<Change> {
+    let number = |stable: bool| f64::from(u8::from(stable));
+    (old.stable != new.stable).then(|| Change {
+        metric: "steady state".into(),
+        unit: "share".into(),
+        old: number(old.stable),
+        new: number(new.stable),
+        change: number(new.stable) - number(old.stable),
+        half_width: None,
+        margin,
+        shift: if new.stable { Shift::Better } else { Shift::Worse },
+    })
 }

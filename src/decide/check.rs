@@ -1,7 +1,7 @@
 //! `check`: thresholds, the exact solution and a baseline, in one verdict.
 
-use super::baseline::{checked_value, digest, key_changes};
-use super::change::{is_judged, pair_up, shifts};
+use super::baseline::{is_paired, key_changes, record};
+use super::change::{is_judged, pair_up, shifts, steady};
 use super::oracle::against_exact;
 use crate::number::plus_minus;
 use crate::outcome::{
@@ -58,12 +58,13 @@ pub fn check(question: &Question<'_>, ran: &Ran, control: &Control) -> ScenarioC
         })
         .collect();
     let against = question.baseline.map(|(file, baseline)| {
-        let found = hold(baseline, ran, question.margin);
+        let now = record(scenario, ran);
+        let found = hold(baseline, &now, question.margin);
         for (cell, (identical, changes)) in cells.iter_mut().zip(&found) {
             cell.identical = *identical;
             cell.changes.clone_from(changes);
         }
-        against(question, ran, file, baseline, &found, control)
+        against(question, (file, baseline), &now, &found, control)
     });
     let mut warnings = ran.outcome.warnings.clone();
     for cell in &ran.outcome.cells {
@@ -134,15 +135,15 @@ fn spot(question: &Question<'_>, threshold: usize) -> Option<Spot> {
 type Held = (Option<bool>, Vec<Change>);
 
 /// Holds cells against a baseline: whether each is the same, and what changed, judged together.
-fn hold(baseline: &Baseline, ran: &Ran, margin: f64) -> Vec<Held> {
-    let (cells, sections) = (&ran.outcome.cells, &ran.sections.cells);
-    let found: Vec<Option<&RecordedCell>> = cells
+fn hold(baseline: &Baseline, now: &Baseline, margin: f64) -> Vec<Held> {
+    let found: Vec<Option<&RecordedCell>> = now
+        .cells
         .iter()
-        .map(|cell| baseline.cells.iter().find(|old| old.cell.key() == cell.key()))
+        .map(|new| baseline.cells.iter().find(|old| old.cell.key() == new.cell.key()))
         .collect();
     let mut pairs: Vec<(Series, Series)> = Vec::new();
     let mut spans = Vec::new();
-    for (old, new) in found.iter().zip(sections) {
+    for (old, new) in found.iter().zip(&now.cells) {
         let start = pairs.len();
         if let Some(old) = old {
             let both = pair_up(&old.series, &new.series);
@@ -150,24 +151,17 @@ fn hold(baseline: &Baseline, ran: &Ran, margin: f64) -> Vec<Held> {
         }
         spans.push(start..pairs.len());
     }
-    let changes = shifts(&pairs, is_paired(baseline, ran), margin);
-    let rows = found.iter().zip(cells).zip(sections).zip(spans);
-    rows.map(|(((old, cell), sections), span)| {
+    let changes = shifts(&pairs, is_paired(baseline, now), margin);
+    let rows = found.iter().zip(&now.cells).zip(spans);
+    rows.map(|((old, new), span)| {
         let Some(old) = old else { return (None, Vec::new()) };
         let mut changes: Vec<Change> = changes[span].to_vec();
-        changes.splice(0..0, steady(&old.cell, cell, margin));
-        let same = measured(&old.cell) == measured(cell)
-            && pair_up(&old.series, &sections.series).iter().all(|(o, n)| o == n);
+        changes.splice(0..0, steady(&old.cell, &new.cell, margin));
+        let same = measured(&old.cell) == measured(&new.cell)
+            && pair_up(&old.series, &new.series).iter().all(|(o, n)| o == n);
         (Some(same), changes)
     })
     .collect()
-}
-
-/// Sections are paired when the same streams ran in as many replications.
-fn is_paired(baseline: &Baseline, ran: &Ran) -> bool {
-    let then = baseline.cells.iter().map(|c| c.cell.replications).max();
-    let now = ran.outcome.cells.iter().map(|c| c.replications).max();
-    baseline.seed == ran.outcome.seed && baseline.rng == ran.outcome.rng && then == now
 }
 
 /// A cell without what depends on thresholds and files.
@@ -182,39 +176,21 @@ fn measured(cell: &Cell) -> Cell {
     }
 }
 
-/// A queue that settled and no longer does, or the other way round.
-fn steady(old: &Cell, new: &Cell, margin: f64) -> Option<Change> {
-    let number = |stable: bool| f64::from(u8::from(stable));
-    (old.stable != new.stable).then(|| Change {
-        metric: "steady state".into(),
-        unit: "share".into(),
-        old: number(old.stable),
-        new: number(new.stable),
-        change: number(new.stable) - number(old.stable),
-        half_width: None,
-        margin,
-        shift: if new.stable { Shift::Better } else { Shift::Worse },
-    })
-}
-
 fn against(
     question: &Question<'_>,
-    ran: &Ran,
-    file: &str,
-    baseline: &Baseline,
+    (file, baseline): (&str, &Baseline),
+    now: &Baseline,
     found: &[Held],
     control: &Control,
 ) -> Against {
-    let now = checked_value(&question.loaded.scenario);
-    let scenario_changes = key_changes(&baseline.scenario, &now);
-    let scenario_changed = digest(&now) != baseline.scenario_sha256;
-    let (old, new) = (&baseline.tool, &ran.outcome.tool);
+    let scenario_changes = key_changes(&baseline.scenario, &now.scenario);
+    let scenario_changed = now.scenario_sha256 != baseline.scenario_sha256;
+    let (old, new) = (&baseline.tool, &now.tool);
     let build_changed = old != new;
-    let labels = |cells: &mut dyn Iterator<Item = &Cell>| -> Vec<String> {
-        cells.map(|c| c.policy.label.clone()).collect()
+    let labels = |all: &Baseline| -> Vec<String> {
+        all.cells.iter().map(|c| c.cell.policy.label.clone()).collect()
     };
-    let was = labels(&mut baseline.cells.iter().map(|c| &c.cell));
-    let is = labels(&mut ran.outcome.cells.iter());
+    let (was, is) = (labels(baseline), labels(now));
     let without = |some: &[String], others: &[String]| -> Vec<String> {
         some.iter().filter(|l| !others.contains(l)).cloned().collect()
     };
@@ -233,7 +209,7 @@ fn against(
                 build(new)
             ),
         ),
-        (_, true, true) => replay(question, baseline, ran, control),
+        (_, true, true) => replay(question, baseline, now, control),
         (_, false, false) => (
             Cause::Neither,
             format!(
@@ -247,7 +223,7 @@ fn against(
     Against {
         file: file.to_owned(),
         tool: old.clone(),
-        paired: is_paired(baseline, ran),
+        paired: is_paired(baseline, now),
         scenario_changes,
         build_changed,
         cause,
@@ -265,17 +241,17 @@ fn build(tool: &crate::outcome::Tool) -> String {
 fn replay(
     question: &Question<'_>,
     baseline: &Baseline,
-    ran: &Ran,
+    now: &Baseline,
     control: &Control,
 ) -> (Cause, String) {
-    let builds = format!("{} then, {} now", build(&baseline.tool), build(&ran.outcome.tool));
+    let builds = format!("{} then, {} now", build(&baseline.tool), build(&now.tool));
     let input = Input::from_text("baseline.json", baseline.scenario.to_string());
     let Ok(old) = scenario::load(&input, &[], question.files) else {
         let what = "the old scenario cannot be read by this build";
         return (Cause::Both, format!("scenario and build changed ({builds}), and {what}"));
     };
     let again = simulate(&old.scenario, question.options, control);
-    let held = hold(baseline, &again, question.margin);
+    let held = hold(baseline, &record(&old.scenario, &again), question.margin);
     let complete = held.len() == baseline.cells.len();
     if complete && held.iter().all(|(identical, _)| *identical == Some(true)) {
         let what = "run with the old scenario this build gives the old numbers";

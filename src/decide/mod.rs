@@ -6,9 +6,11 @@
 mod baseline;
 mod change;
 mod check;
+mod compare;
 mod oracle;
 
 pub use baseline::{key_changes, read_baseline, record};
 pub use change::{pair_up, shifts};
 pub use check::{Question, check, simulate};
+pub use compare::{compare, from_outcome};
 pub use oracle::against_exact;

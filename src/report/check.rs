@@ -1,7 +1,7 @@
 //! What `check` found, as rows: for a terminal, a pull request, a spreadsheet.
 
 use super::grid::Grid;
-use super::number::{points_or_percent, quantity};
+use crate::number::{points_or_percent, quantity};
 use crate::outcome::{
     Against, CellCheck, Change, Check, ExactCheck, Finding, Judgement, KeyChange, ScenarioCheck,
     Shift, Spot, ThresholdCheck,
@@ -12,7 +12,9 @@ use crate::outcome::{
 pub enum Weight {
     /// All is well.
     Fine,
-    /// Open, or worth knowing.
+    /// Worth knowing.
+    Note,
+    /// Open: a longer run would tell.
     Open,
     /// It fails the check.
     Bad,
@@ -131,7 +133,7 @@ fn baseline<'a>(cell: &'a CellCheck, against: &'a Against) -> Vec<Row<'a>> {
     match cell.identical {
         None => {
             let evidence = "the baseline does not have this policy; --bless records it";
-            return vec![row("all".into(), "new", evidence.into(), Weight::Open)];
+            return vec![row("all".into(), "new", evidence.into(), Weight::Note)];
         }
         Some(true) => {
             return vec![row(numbers(all), "identical", String::new(), Weight::Fine)];
@@ -141,7 +143,11 @@ fn baseline<'a>(cell: &'a CellCheck, against: &'a Against) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for change in &cell.changes {
         let bad = against.counts(change.shift);
-        let weight = if bad { Weight::Bad } else { Weight::Open };
+        let weight = match change.shift {
+            _ if bad => Weight::Bad,
+            Shift::Undecided => Weight::Open,
+            _ => Weight::Note,
+        };
         if bad || change.shift.is_different() || change.shift == Shift::Undecided {
             rows.push(row(change.metric.clone(), change.shift.word(), moved(change), weight));
         }

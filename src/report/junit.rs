@@ -46,13 +46,14 @@ fn case(scenario: &ScenarioCheck, first: &Row<'_>, name: &str, rows: &[&Row<'_>]
     let worst = rows.iter().map(|r| r.weight).max().unwrap_or(Weight::Fine);
     let line = |r: &&&Row<'_>| match r.kind {
         "threshold" => format!("limit: {}\nmeasured: {}", r.what, r.evidence),
+        _ if r.evidence.is_empty() => format!("{} {}", r.what, r.verdict),
         _ => format!("{} {}: {}", r.what, r.verdict, r.evidence),
     };
     let of = |weight: Weight| rows.iter().filter(move |r| r.weight == weight);
     let mut status = match worst {
         Weight::Fine => TestCaseStatus::success(),
         Weight::Open if first.kind == "threshold" => TestCaseStatus::skipped(),
-        Weight::Open => TestCaseStatus::success(),
+        Weight::Note | Weight::Open => TestCaseStatus::success(),
         Weight::Bad => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
     let mut lines: Vec<String> = of(worst).map(|r| line(&r)).collect();

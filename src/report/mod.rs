@@ -3,19 +3,19 @@
 mod annotations;
 mod cells;
 mod check;
+mod compare;
 mod grid;
 mod junit;
-mod number;
 
-pub use crate::number::{count, decimals, plus_minus, rate};
+pub use crate::number::{count, decimals, plus_minus, points_or_percent, quantity, rate};
 pub use annotations::annotations;
 pub use cells::{csv_cells, simulated, summary_table, verdict_lines, warning_lines};
 pub use check::{
     Row, Weight, baseline_lines, check_csv, check_markdown, check_text, check_title, moved, rows,
 };
+pub use compare::{comparison_csv, comparison_markdown, comparison_text};
 pub use grid::{Align, Column, Grid};
 pub use junit::junit;
-pub use number::{points_or_percent, quantity};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! those into a [`Scenario`]; `check` warns about what is legal but hardly meant.
 
 mod axes;
+mod change;
 mod check;
 mod de;
 mod diag;
@@ -27,6 +28,7 @@ mod tree;
 mod write;
 mod yaml;
 
+pub use change::{ChangeLimit, parse_change};
 pub use diag::{CODES, Diagnostic, Place, Severity, Text};
 pub use load::{Loaded, load};
 pub use schema::{schema, starter};
