@@ -20,7 +20,10 @@ pub fn pair_up(old: &[Series], new: &[Series]) -> Vec<(Series, Series)> {
         error: other.error.map(|_| 0.0),
         ..other.clone()
     };
-    let is_reason = |s: &Series| s.metric.starts_with("reason ");
+    // A result without sections does not state reasons at all.
+    let states = |all: &[Series]| all.iter().any(|s| s.metric.starts_with("reason "));
+    let both_state = states(old) && states(new);
+    let is_reason = |s: &Series| both_state && s.metric.starts_with("reason ");
     let mut pairs: Vec<(Series, Series)> = old
         .iter()
         .filter_map(|o| {

@@ -70,7 +70,14 @@ pub fn check(question: &Question<'_>, ran: &Ran, control: &Control) -> ScenarioC
     for cell in &ran.outcome.cells {
         warnings.extend(cell.warnings.iter().map(|w| format!("{}: {w}", cell.policy.label)));
     }
-    let finding = finding(&cells, against.as_ref(), question.blessing);
+    let mut finding = finding(&cells, against.as_ref(), question.blessing);
+    for stall in &ran.stalled {
+        warnings.push(format!(
+            "{} stalls: {} requests wait and nothing can start them any more",
+            stall.label, stall.waiting
+        ));
+        finding = finding.max(Finding::Regression);
+    }
     ScenarioCheck {
         file: question.file.to_owned(),
         name: scenario.name.clone(),

@@ -13,6 +13,7 @@
 
 use super::{Anchor, Batcher, Event, Interest, Law, Promises, Reason};
 use crate::engine::{Cx, Key};
+use crate::mutant::mutate;
 use crate::time::Nanos;
 
 const TIMER: Key = 0;
@@ -42,10 +43,21 @@ impl SizeOrTimeout {
 
     fn due(&mut self, cx: &Cx) -> Nanos {
         let anchor = match self.law.anchor {
-            Anchor::OldestArrival => cx.oldest_arrival(LANE).unwrap_or(cx.now()),
-            Anchor::Pickup => *self.picked_up.get_or_insert(cx.now()),
+            Anchor::OldestArrival => mutate!(
+                TimerFromNewest,
+                mutate!(
+                    AnchorPickup,
+                    cx.oldest_arrival(LANE).unwrap_or(cx.now()),
+                    *self.picked_up.get_or_insert(cx.now())
+                ),
+                newest_arrival(cx).unwrap_or(cx.now())
+            ),
+            Anchor::Pickup => {
+                mutate!(PickupMoves, *self.picked_up.get_or_insert(cx.now()), cx.now())
+            }
         };
-        anchor.plus(self.law.wait)
+        let wait = self.law.wait;
+        anchor.plus(mutate!(TimerTwice, wait, wait.plus(wait)))
     }
 
     /// How many leave now, of `q` that wait; 0 when the rule still holds them.
@@ -53,10 +65,14 @@ impl SizeOrTimeout {
         if q >= self.law.cap {
             return self.law.cap;
         }
-        if let Some(&size) = self.preferred.iter().rev().find(|&&size| size <= q) {
+        let fits = |size: &&u32| mutate!(PreferredNeedsMore, **size <= q, **size < q);
+        let mut sizes = self.preferred.iter();
+        if let Some(&size) = mutate!(SmallestPreferred, sizes.rev().find(fits), sizes.find(fits)) {
             return size;
         }
-        if q >= self.law.target || due <= cx.now() || cx.draining() { q } else { 0 }
+        let reached = mutate!(TargetNeedsMore, q >= self.law.target, q > self.law.target);
+        let over = mutate!(DrainTooEarly, mutate!(NoDrain, cx.draining(), false), true);
+        if reached || due <= cx.now() || over { q } else { 0 }
     }
 
     fn reason(&self, size: u32, q: u32, due: Nanos, cx: &Cx) -> Reason {
@@ -79,7 +95,8 @@ impl SizeOrTimeout {
             self.timer_is_set = true;
         }
         let preferred = self.preferred.iter().copied().find(|&size| size > q);
-        Interest::queue(preferred.map_or(self.law.target, |size| size.min(self.law.target)))
+        let at = preferred.map_or(self.law.target, |size| size.min(self.law.target));
+        Interest::queue(mutate!(WakeLate, at, at + 1))
     }
 
     fn forget_timer(&mut self, cx: &mut Cx) {
@@ -121,6 +138,11 @@ impl Batcher for SizeOrTimeout {
                 return Interest::queue(if timed { 1 } else { self.sleepless() });
             }
             let due = self.due(cx);
+            let q = mutate!(
+                TieLeftOut,
+                q,
+                q - u32::from(q > 1 && newest_arrival(cx) == Some(cx.now()))
+            );
             let n = self.ready(q, due, cx);
             if n == 0 {
                 return self.sleep(q, due, cx);
@@ -141,6 +163,13 @@ impl Batcher for SizeOrTimeout {
     fn law(&self) -> Option<Law> {
         self.preferred.is_empty().then_some(self.law)
     }
+}
+
+/// When the newest waiting request arrived; only faults ask.
+#[cfg(feature = "mutants")]
+fn newest_arrival(cx: &Cx) -> Option<Nanos> {
+    let last = cx.queued(LANE).checked_sub(1)?;
+    cx.waiting(LANE, last).map(|rid| cx.arrival(rid))
 }
 
 impl SizeOrTimeout {

@@ -115,7 +115,8 @@ fn exact(cell: &CellCheck) -> Vec<Row<'_>> {
     rows
 }
 
-fn numbers(n: usize) -> String {
+/// `12 numbers`.
+pub(super) fn numbers(n: usize) -> String {
     if n == 1 { "1 number".into() } else { format!("{n} numbers") }
 }
 

@@ -1,6 +1,6 @@
 //! What `compare` found, as text, Markdown or CSV.
 
-use super::check::moved;
+use super::check::{moved, numbers};
 use super::grid::Grid;
 use crate::outcome::{Change, Comparison, Judgement, Shift};
 
@@ -13,12 +13,19 @@ fn grid(c: &Comparison) -> Grid {
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut grid = Grid::new(&titles);
     for cell in &c.cells {
-        for change in &cell.changes {
+        let mut put = |number: String, verdict: String, change: String| {
             let mut row = vec![cell.label.clone()];
             let at = |a: &&String| cell.coords.get(*a).cloned().unwrap_or_else(|| "–".into());
             row.extend(axes.iter().map(at));
-            row.extend([change.metric.clone(), verdict(change), moved(change)]);
+            row.extend([number, verdict, change]);
             grid.row(row);
+        };
+        for change in cell.changes.iter().filter(|c| c.shift != Shift::Identical) {
+            put(change.metric.clone(), verdict(change), moved(change));
+        }
+        let same = cell.changes.iter().filter(|c| c.shift == Shift::Identical).count();
+        if same > 0 {
+            put(numbers(same), Shift::Identical.word().into(), String::new());
         }
     }
     grid
