@@ -46,7 +46,7 @@ pub(super) enum Verb {
     Import(ImportArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
-    /// Print the JSON Schema of scenarios or of results
+    /// Print the JSON Schema of scenarios, results or verdicts
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -346,6 +346,12 @@ pub(super) enum SchemaOf {
     Scenario,
     /// outcome.json
     Outcome,
+    /// What `check --format json` prints
+    Check,
+    /// What `compare --format json` prints
+    Comparison,
+    /// Files of `check --bless`
+    Baseline,
 }
 
 /// Arguments of `completions`.

@@ -66,8 +66,10 @@ impl SizeOrTimeout {
             return self.law.cap;
         }
         let fits = |size: &&u32| mutate!(PreferredNeedsMore, **size <= q, **size < q);
-        let mut sizes = self.preferred.iter();
-        if let Some(&size) = mutate!(SmallestPreferred, sizes.rev().find(fits), sizes.find(fits)) {
+        let sizes = || self.preferred.iter();
+        if let Some(&size) =
+            mutate!(SmallestPreferred, sizes().rev().find(fits), sizes().find(fits))
+        {
             return size;
         }
         let reached = mutate!(TargetNeedsMore, q >= self.law.target, q > self.law.target);
