@@ -10,7 +10,8 @@ mod guard;
 pub use compare::{CellComparison, Comparison, LimitCheck, Side};
 pub use guard::{
     Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
-    KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, ThresholdCheck,
+    KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, StandardError,
+    ThresholdCheck,
 };
 
 use schemars::JsonSchema;

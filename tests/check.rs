@@ -388,6 +388,11 @@ fn the_exact_solution_is_a_baseline_of_its_own() {
     let wrong = loaded(&text.replace("\"5ms\"", "\"5.1ms\""));
     let mut ran = decide::simulate(&wrong, &options, &control);
     ran.outcome.scenario = scenario.to_value();
+    // One that overloads where the queue settles.
+    let mut grown = ran.clone();
+    grown.outcome.cells[1].stable = false;
+    let found = decide::against_exact(&scenario, &grown, &control);
+    assert!(found[1].iter().any(|c| c.metric == "steady state" && !c.agrees), "{:?}", found[1]);
     let found = decide::against_exact(&scenario, &ran, &control);
     for (number, waits) in [(0, true), (1, false), (2, false), (3, true)] {
         assert_eq!(found[number].iter().any(|c| !c.agrees), waits, "{:?}", found[number]);

@@ -77,6 +77,9 @@ pub(super) fn run(args: &CheckArgs, common: &Common) -> Done {
     let check = whole(found);
     deliver(&check, args, common)?;
     for (path, text) in &blessed {
+        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            files::folder(folder)?;
+        }
         files::write(path, text.as_bytes())?;
         say(&format!("baseline written: {}", path.display()));
     }

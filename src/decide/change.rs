@@ -1,6 +1,6 @@
 //! Numbers then and now: identical, equivalent, different, or undecided.
 
-use crate::outcome::{Better, Cell, Change, Series, Shift};
+use crate::outcome::{Better, Cell, Change, Series, Shift, StandardError};
 use crate::stats::{Difference, Estimate, Measure, holm};
 
 /// Level at which a difference is called one, all numbers together.
@@ -17,7 +17,7 @@ pub fn pair_up(old: &[Series], new: &[Series]) -> Vec<(Series, Series)> {
     let never = |other: &Series| Series {
         value: 0.0,
         sections: vec![0.0; other.sections.len()],
-        error: other.error.map(|_| 0.0),
+        error: other.error.map(|e| StandardError { value: 0.0, ..e }),
         ..other.clone()
     };
     // A result without sections does not state reasons at all.
@@ -49,7 +49,8 @@ pub(super) fn difference(old: &Series, new: &Series, paired: bool) -> Difference
 }
 
 pub(super) fn estimate(s: &Series) -> Estimate<'_> {
-    Estimate { value: s.value, sections: &s.sections, error: s.error }
+    let error = s.error.map(|e| (e.value, e.replications));
+    Estimate { value: s.value, sections: &s.sections, error }
 }
 
 /// Judges changes together.

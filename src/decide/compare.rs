@@ -5,7 +5,7 @@ use super::change::{difference, estimate, is_judged, pair_up, shifts, steady};
 use crate::number::{points_or_percent, quantity};
 use crate::outcome::{
     Baseline, Better, Cell, CellComparison, Change, Comparison, Finding, Judgement, LimitCheck,
-    Method, Outcome, RecordedCell, SCHEMA, Sections, Series, Side,
+    Method, Outcome, RecordedCell, SCHEMA, Sections, Series, Side, StandardError,
 };
 use crate::scenario::{ChangeLimit, Metric, Op};
 use crate::stats::{Difference, Measure, holm, t_quantile};
@@ -44,7 +44,9 @@ fn stated(cell: &Cell) -> Vec<Series> {
     let mut all = Vec::new();
     let t = t_quantile(0.975, u64::from(cell.replications.saturating_sub(1)));
     let mut put = |metric: String, unit: &str, better, value: f64, half: Option<f64>| {
+        let replications = cell.replications;
         let error = half.map(|half| if half == 0.0 { 0.0 } else { half / t });
+        let error = error.map(|value| StandardError { value, replications });
         all.push(Series { metric, unit: unit.into(), better, value, sections: vec![], error });
     };
     if let Some(l) = &cell.latency_ms {

@@ -38,10 +38,26 @@ pub fn against_exact(scenario: &Scenario, ran: &Ran, control: &Control) -> Vec<V
     let count: usize = covered.iter().map(Vec::len).sum();
     #[expect(clippy::cast_precision_loss, reason = "a handful of numbers")]
     let tail = 1.0 - LEVEL / 2.0 / count.max(1) as f64;
-    covered
-        .into_iter()
-        .map(|numbers| numbers.into_iter().map(|n| judge(n, tail)).collect())
-        .collect()
+    let cells = covered.into_iter().zip(&ran.outcome.cells).map(|(numbers, cell)| {
+        let judged = numbers.into_iter().map(|n| judge(n, tail));
+        steady(scenario, cell, &solved).into_iter().chain(judged).collect()
+    });
+    cells.collect()
+}
+
+/// A queue that settles by theory and was seen to grow, or the other way round.
+fn steady(scenario: &Scenario, cell: &Cell, solved: &Outcome) -> Option<ExactCheck> {
+    let exact = solved.cells.iter().find(|c| c.policy.label == cell.policy.label)?;
+    let number = |stable: bool| f64::from(u8::from(stable));
+    let settled = scenario.run.warmup == Warmup::Auto && cell.replications > 1;
+    (settled && exact.stable != cell.stable).then(|| ExactCheck {
+        metric: "steady state".into(),
+        unit: "share".into(),
+        simulated: number(cell.stable),
+        exact: number(exact.stable),
+        allowed: 0.0,
+        agrees: false,
+    })
 }
 
 /// The exact cell of a simulated one, and what the end of a run may change, relative.

@@ -33,7 +33,16 @@ pub struct Series {
     pub sections: Vec<f64>,
     /// Standard error, where it is known without the sections; 0 for an exact solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<f64>,
+    pub error: Option<StandardError>,
+}
+
+/// A standard error and the replications it was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StandardError {
+    /// In the unit of the number.
+    pub value: f64,
+    /// How many replications.
+    pub replications: u32,
 }
 
 /// The numbers of one cell, section by section.

@@ -15,8 +15,8 @@ pub struct Estimate<'a> {
     pub value: f64,
     /// In each section; may be empty.
     pub sections: &'a [f64],
-    /// Standard error, where it is known without sections.
-    pub error: Option<f64>,
+    /// Standard error where it is known without sections, and from how many replications.
+    pub error: Option<(f64, u32)>,
 }
 
 /// In which measure a change is stated.
@@ -135,12 +135,13 @@ impl Difference {
 
 impl Estimate<'_> {
     fn error(&self) -> Option<f64> {
-        self.error.or_else(|| standard_error(self.value, self.sections))
+        let known = self.error.map(|(error, _)| error);
+        known.or_else(|| standard_error(self.value, self.sections))
     }
 
-    /// Sections behind the error; where they were not kept, as many as runs have by default.
+    /// Sections behind the error.
     fn count(&self) -> usize {
-        if self.sections.len() > 1 { self.sections.len() } else { 20 }
+        self.error.map_or(self.sections.len(), |(_, replications)| replications as usize)
     }
 }
 
@@ -175,13 +176,13 @@ mod tests {
 
     #[test]
     fn without_pairing_the_errors_add() {
-        let a = Estimate { value: 10.0, sections: &[], error: Some(0.3) };
-        let b = Estimate { value: 11.0, sections: &[], error: Some(0.4) };
+        let a = Estimate { value: 10.0, sections: &[], error: Some((0.3, 20)) };
+        let b = Estimate { value: 11.0, sections: &[], error: Some((0.4, 20)) };
         let d = Difference::between(a, b, Measure::Absolute, false);
         assert!((d.error.unwrap() - 0.5).abs() < 1e-12);
         // Welch: (0.09 + 0.16)² / (0.09²/19 + 0.16²/19) = 35.24.
         assert!((d.df - 35.237).abs() < 1e-2, "{}", d.df);
-        let exact = Estimate { value: 10.0, sections: &[], error: Some(0.0) };
+        let exact = Estimate { value: 10.0, sections: &[], error: Some((0.0, 1)) };
         let d = Difference::between(exact, b, Measure::Absolute, false);
         assert!((d.df - 19.0).abs() < 1e-9);
     }
