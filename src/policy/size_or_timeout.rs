@@ -133,8 +133,8 @@ impl Batcher for SizeOrTimeout {
                 self.picked_up = None;
                 return Interest::NONE;
             };
-            let q = cx.queued(LANE);
-            if q == 0 {
+            let queued = cx.queued(LANE);
+            if queued == 0 {
                 self.picked_up = None;
                 let timed = self.law.wait < Nanos::MAX;
                 return Interest::queue(if timed { 1 } else { self.sleepless() });
@@ -142,8 +142,8 @@ impl Batcher for SizeOrTimeout {
             let due = self.due(cx);
             let q = mutate!(
                 TieLeftOut,
-                q,
-                q - u32::from(q > 1 && newest_arrival(cx) == Some(cx.now()))
+                queued,
+                queued - u32::from(queued > 1 && newest_arrival(cx) == Some(cx.now()))
             );
             let n = self.ready(q, due, cx);
             if n == 0 {

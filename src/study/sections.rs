@@ -95,18 +95,30 @@ pub(super) fn series<L: LatencyStore>(measured: &Measured<L>, asked: &Asked<'_>)
     out.series
 }
 
+/// The quantiles of one distribution; every store is gone through once.
 fn latencies<L: LatencyStore>(
     out: &mut Out<'_, L>,
     of: &str,
     store: impl Fn(&Summary<L>) -> Option<(&L, u64)>,
 ) {
-    for (q, name) in QUANTILES {
-        let enough = store(&out.measured.pooled).is_some_and(|(_, n)| n >= P999_NEEDS);
-        if q < 0.999 || enough {
-            out.put(format!("{name}{of}"), "ms", Better::Lower, |s| {
-                Some(store(s)?.0.quantiles(&[q])?.first()? / 1e6)
-            });
-        }
+    let measured = out.measured;
+    let n = store(&measured.pooled).map_or(0, |(_, n)| n);
+    let kept = if n >= P999_NEEDS { QUANTILES.len() } else { QUANTILES.len() - 1 };
+    let qs: Vec<f64> = QUANTILES.iter().take(kept).map(|(q, _)| *q).collect();
+    let read = |s: &Summary<L>| store(s).and_then(|(latency, _)| latency.quantiles(&qs));
+    let Some(pooled) = read(&measured.pooled) else { return };
+    let Some(parts) = measured.sections.iter().map(read).collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    for (i, (_, name)) in QUANTILES.iter().take(kept).enumerate() {
+        out.series.push(Series {
+            metric: format!("{name}{of}"),
+            unit: "ms".into(),
+            better: Better::Lower,
+            value: pooled[i] / 1e6,
+            sections: parts.iter().map(|part| part[i] / 1e6).collect(),
+            error: None,
+        });
     }
 }
 
