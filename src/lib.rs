@@ -11,6 +11,8 @@ pub mod arrivals;
 pub mod cost;
 pub mod engine;
 pub mod exact;
+#[doc(hidden)]
+pub mod mutant;
 pub mod number;
 pub mod policy;
 pub mod record;

@@ -5,6 +5,15 @@
 //! depends on the machine or the clock goes to `run-info.json` instead.
 
 pub mod capacity;
+mod compare;
+mod guard;
+
+pub use compare::{CellComparison, Comparison, LimitCheck, Side};
+pub use guard::{
+    Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
+    KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, StandardError,
+    ThresholdCheck,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,8 @@ use std::path::PathBuf;
     max_term_width = 100,
     after_help = "Exit codes: 0 done, 1 unexpected or I/O, 2 wrong usage or input, 4 nothing to \
                   do, 95 the simulated server stalls, 96 inconclusive (with --inconclusive=fail), \
-                  97 infeasible, 99 a threshold failed, 130/143 interrupted (what is complete is saved)."
+                  97 infeasible, 98 a regression, 99 a threshold failed, 130/143 interrupted (what is \
+                  complete is saved)."
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
@@ -34,6 +35,10 @@ pub(super) enum Verb {
     Sweep(SweepArgs),
     /// Find the highest rate at which all thresholds hold, or the instances a load needs
     Capacity(CapacityArgs),
+    /// Judge thresholds and compare with a stored baseline, for CI: JUnit, annotations, exit code
+    Check(CheckArgs),
+    /// Hold two scenarios or two results against each other, number by number
+    Compare(CompareArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
     /// Look at recorded arrivals
@@ -44,7 +49,7 @@ pub(super) enum Verb {
     Import(ImportArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
-    /// Print the JSON Schema of scenarios or of results
+    /// Print the JSON Schema of scenarios, results or verdicts
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -182,6 +187,91 @@ pub(super) struct CapacityArgs {
     pub(super) precision: Option<String>,
 }
 
+/// Where to write annotations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum AnnotationsFor {
+    /// For GitHub where it runs this
+    #[default]
+    Auto,
+    /// For GitHub
+    Github,
+    /// None
+    Never,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Scenarios: TOML, YAML or JSON; `-` reads standard input
+    #[arg(value_name = "SCENARIO", required = true)]
+    pub(super) scenarios: Vec<PathBuf>,
+    /// Change a key before running: label.key=value, as in dynamic.max_wait=3ms (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Seed of all random streams (default: the scenario's)
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Relative half-width wanted on p99, as in 1%
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) precision: Option<String>,
+    /// Record the result as the new baseline; differences are told and count for nothing
+    #[arg(long)]
+    pub(super) bless: bool,
+    /// The baseline, or the folder of baselines (default: <scenario>.baseline.json beside it)
+    #[arg(long, value_name = "PATH")]
+    pub(super) baseline: Option<PathBuf>,
+    /// Changes below this count as none (of shares: in points)
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) margin: Option<String>,
+    /// Write the verdicts as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
+    /// Append the verdicts as Markdown (default: $GITHUB_STEP_SUMMARY where it is set)
+    #[arg(long, value_name = "FILE")]
+    pub(super) summary: Option<PathBuf>,
+    /// Annotations at the place of what failed
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    pub(super) annotations: AnnotationsFor,
+    /// Also write each result to DIR/<name>/outcome.json
+    #[arg(long, short, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// What an inconclusive verdict does to the exit code
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(super) inconclusive: OnInconclusive,
+    /// Run everything on the event engine
+    #[arg(long, hide = true)]
+    pub(super) event_engine: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// The first: a scenario, an outcome.json or its folder, or a baseline
+    #[arg(value_name = "A")]
+    pub(super) a: PathBuf,
+    /// The second; a scenario runs with the seed of the first
+    #[arg(value_name = "B")]
+    pub(super) b: PathBuf,
+    /// Exit 98 when a change is shown: 'p(99) > +5%', 'throughput < -1%' (repeatable)
+    #[arg(long, value_name = "CONDITION")]
+    pub(super) fail_on: Vec<String>,
+    /// Changes below this count as none (of shares: in points)
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) margin: Option<String>,
+    /// Change a key of both scenarios: label.key=value (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Seed of both scenarios
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Relative half-width wanted on p99, as in 1%
+    #[arg(long, value_name = "PERCENT")]
+    pub(super) precision: Option<String>,
+    /// What an inconclusive condition does to the exit code
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(super) inconclusive: OnInconclusive,
+}
+
 /// Arguments of `exact`.
 #[derive(Debug, Args)]
 pub(super) struct ExactArgs {
@@ -293,6 +383,12 @@ pub(super) enum SchemaOf {
     Outcome,
     /// capacity.json
     Capacity,
+    /// What `check --format json` prints
+    Check,
+    /// What `compare --format json` prints
+    Comparison,
+    /// Files of `check --bless`
+    Baseline,
 }
 
 /// Arguments of `completions`.

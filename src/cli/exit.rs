@@ -21,6 +21,8 @@ pub(super) enum Code {
     Inconclusive = 96,
     /// No setting holds all thresholds, at any rate or with any number of instances.
     Infeasible = 97,
+    /// The behaviour is not the recorded or not the exact one.
+    Regression = 98,
     /// A threshold failed.
     Threshold = 99,
     /// Ctrl-C; what was complete is saved.

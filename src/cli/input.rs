@@ -72,6 +72,16 @@ pub(super) fn share(option: &str, text: Option<&str>) -> Result<Option<f64>, Fai
     }
 }
 
+/// The margin within which numbers count as the same, 0.5 % unless said.
+pub(super) fn margin(text: Option<&str>) -> Result<f64, Failure> {
+    let Some(text) = text else { return Ok(0.005) };
+    match parse_fraction(text) {
+        Ok(share) if share.get() > 0.0 => Ok(share.get()),
+        Ok(_) => Err(Failure::usage("--margin 0% can never be shown", "write 0.5%")),
+        Err(e) => Err(Failure::usage(format!("--margin: {e}"), e.help)),
+    }
+}
+
 /// The line above a table: name, arrivals, cost, instances, seed.
 pub(super) fn title(scenario: &Scenario) -> String {
     let mut parts = vec![scenario.name.clone()];

@@ -2,6 +2,8 @@
 
 mod args;
 mod capacity;
+mod check;
+mod compare;
 mod completions;
 mod exact;
 mod exit;
@@ -32,6 +34,8 @@ pub fn main() -> ExitCode {
         Some(Verb::Run(args)) => run::run(args, &cli.common),
         Some(Verb::Sweep(args)) => sweep::run(args, &cli.common),
         Some(Verb::Capacity(args)) => capacity::run(args, &cli.common),
+        Some(Verb::Check(args)) => check::run(args, &cli.common),
+        Some(Verb::Compare(args)) => compare::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

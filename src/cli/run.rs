@@ -37,7 +37,8 @@ pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
     let start = Instant::now();
     let cells = (scenario.servers.len() * scenario.policies.len()) as u64 + points(&scenario);
     let progress = Progress::watch(common.progress, &control, cells, 0);
-    let (mut outcome, mut cdfs, stalled) = study::run(&scenario, &options, &control);
+    let study::Ran { mut outcome, mut cdfs, sections, stalled } =
+        study::run_sections(&scenario, &options, &control);
     drop(progress);
     let missing = control.cells() < cells;
     if missing {
@@ -51,6 +52,7 @@ pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
     name_side_files(&mut outcome, &mut cdfs);
     show::outcome(&outcome, common.format, &input::title(&scenario))?;
     save(&folder, &outcome, &cdfs)?;
+    files::write(&folder.join("sections.json"), show::compact_json(&sections)?.as_bytes())?;
     RunInfo::new(&control, start).save(&folder)?;
     if !args.precision.no_charts {
         plot::draw_all(&outcome, &cdfs, &folder)?;

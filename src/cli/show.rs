@@ -63,3 +63,8 @@ pub(super) fn outcome(outcome: &Outcome, format: Format, title: &str) -> Result<
 pub(super) fn json<T: serde::Serialize>(value: &T) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(value).context("cannot write the result as JSON")? + "\n")
 }
+
+/// JSON on one line, for files that programs read.
+pub(super) fn compact_json<T: serde::Serialize>(value: &T) -> Result<String, Failure> {
+    Ok(serde_json::to_string(value).context("cannot write the result as JSON")? + "\n")
+}

@@ -4,12 +4,25 @@
 //! load. It asks one setting (`setting`) at many rates: by the exact solution where there is one,
 //! else by simulation under common random numbers (`sampled`). `scan` looks from capacity
 //! downwards, because latency need not rise with the rate, and `root` closes in on the ends.
+//!
+//! `check` holds a scenario against its thresholds, the exact solution and a stored baseline;
+//! `compare` holds two results against each other. `docs/CI.md` says what they claim.
 
+mod baseline;
 mod capacity;
+mod change;
+mod check;
+mod compare;
 mod fewest;
+mod oracle;
 mod root;
 mod sampled;
 mod scan;
 mod setting;
 
+pub use baseline::{key_changes, read_baseline, record};
 pub use capacity::{Ask, Load, Method, NoAnswer, capacity, settings};
+pub use change::{pair_up, shifts};
+pub use check::{Question, check, simulate};
+pub use compare::{compare, from_outcome};
+pub use oracle::against_exact;

@@ -11,6 +11,7 @@
 //! `min_batch_size = a` with `max_wait = "none"` is Neuts' (a, b) rule.
 
 use super::{Law, check_cap};
+use crate::mutant::mutate;
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
 
@@ -61,7 +62,8 @@ impl Dynamic {
     /// Queue length at which a free instance starts at once.
     #[must_use]
     pub fn target(&self) -> u32 {
-        self.min_batch_size.unwrap_or(self.max_batch_size)
+        let min = mutate!(MinIgnored, self.min_batch_size, None);
+        min.unwrap_or(self.max_batch_size)
     }
 
     /// Whether no size below the cap is preferred.
@@ -71,7 +73,7 @@ impl Dynamic {
 
     pub(super) fn law(&self) -> Law {
         Law {
-            cap: self.max_batch_size,
+            cap: mutate!(CapOffByOne, self.max_batch_size, (self.max_batch_size - 1).max(1)),
             target: self.target(),
             wait: match self.max_wait {
                 MaxWait::After(wait) => wait,

@@ -1,6 +1,7 @@
 //! Why a batch left: one function, shared by every engine.
 
 use super::Anchor;
+use crate::mutant::mutate;
 use crate::time::Nanos;
 
 /// Why a batch left, the first that holds in this order.
@@ -78,7 +79,7 @@ impl Law {
     pub fn reason(&self, n: u32, timer: Nanos, start: Nanos) -> Reason {
         if n >= self.cap {
             Reason::Full
-        } else if self.wait > Nanos::ZERO && timer <= start {
+        } else if self.wait > Nanos::ZERO && mutate!(ReasonTie, timer <= start, timer < start) {
             Reason::Timer
         } else if n >= self.target || self.wait == Nanos::ZERO {
             Reason::Idle

@@ -16,6 +16,7 @@
 
 use super::{Anchor, Batcher, Event, Interest, Law, Promises, Reason};
 use crate::engine::{Cx, Key};
+use crate::mutant::mutate;
 use crate::time::Nanos;
 
 const TIMER: Key = 0;
@@ -45,10 +46,21 @@ impl SizeOrTimeout {
 
     fn due(&mut self, cx: &Cx) -> Nanos {
         let anchor = match self.law.anchor {
-            Anchor::OldestArrival => cx.oldest_arrival(LANE).unwrap_or(cx.now()),
-            Anchor::Pickup => *self.picked_up.get_or_insert(cx.now()),
+            Anchor::OldestArrival => mutate!(
+                TimerFromNewest,
+                mutate!(
+                    AnchorPickup,
+                    cx.oldest_arrival(LANE).unwrap_or(cx.now()),
+                    *self.picked_up.get_or_insert(cx.now())
+                ),
+                newest_arrival(cx).unwrap_or(cx.now())
+            ),
+            Anchor::Pickup => {
+                mutate!(PickupMoves, *self.picked_up.get_or_insert(cx.now()), cx.now())
+            }
         };
-        anchor.plus(self.law.wait)
+        let wait = self.law.wait;
+        anchor.plus(mutate!(TimerTwice, wait, wait.plus(wait)))
     }
 
     /// How many items leave now, of `q` that could; 0 when the rule still holds them.
@@ -59,13 +71,19 @@ impl SizeOrTimeout {
         if let Some(size) = self.preferred(q.items, cx) {
             return size;
         }
-        if q.items >= self.law.target || due <= cx.now() || cx.draining() { q.items } else { 0 }
+        let (items, target) = (q.items, self.law.target);
+        let reached = mutate!(TargetNeedsMore, items >= target, items > target);
+        let over = mutate!(DrainTooEarly, mutate!(NoDrain, cx.draining(), false), true);
+        if reached || due <= cx.now() || over { items } else { 0 }
     }
 
     /// The largest preferred size that the first `items` items of the queue hold exactly.
     fn preferred(&self, items: u32, cx: &Cx) -> Option<u32> {
         let exact = |size: u32| cx.unit_items() || cx.fitting(LANE, size).1 == size;
-        self.preferred.iter().rev().copied().find(|&size| size <= items && exact(size))
+        let below = |size: u32| mutate!(PreferredNeedsMore, size <= items, size < items);
+        let fits = |size: &u32| below(*size) && exact(*size);
+        let sizes = || self.preferred.iter().copied();
+        mutate!(SmallestPreferred, sizes().rev().find(fits), sizes().find(fits))
     }
 
     fn reason(&self, size: u32, q: Front, due: Nanos, cx: &Cx) -> Reason {
@@ -98,7 +116,8 @@ impl SizeOrTimeout {
             return Interest::queue(cx.queued(LANE) + 1);
         }
         let preferred = self.preferred.iter().copied().find(|&size| size > q.items);
-        Interest::queue(preferred.map_or(self.law.target, |size| size.min(self.law.target)))
+        let at = preferred.map_or(self.law.target, |size| size.min(self.law.target));
+        Interest::queue(mutate!(WakeLate, at, at + 1))
     }
 
     fn forget_timer(&mut self, cx: &mut Cx) {
@@ -161,8 +180,9 @@ impl Batcher for SizeOrTimeout {
                 let timed = self.law.wait < Nanos::MAX || !cx.unit_items();
                 return Interest::queue(if timed { 1 } else { self.sleepless() });
             }
-            let q = Front::of(self.law.cap, cx);
+            let front = Front::of(self.law.cap, cx);
             let due = self.due(cx);
+            let q = mutate!(TieLeftOut, front, front.without_tie(cx));
             let n = self.ready(q, due, cx);
             if n == 0 {
                 return self.sleep(q, due, cx);
@@ -183,6 +203,23 @@ impl Batcher for SizeOrTimeout {
     fn law(&self) -> Option<Law> {
         self.preferred.is_empty().then_some(self.law)
     }
+}
+
+#[cfg(feature = "mutants")]
+impl Front {
+    /// Without the request that arrived at this very moment.
+    fn without_tie(self, cx: &Cx) -> Self {
+        let tie = cx.queued(LANE) > 1 && newest_arrival(cx) == Some(cx.now());
+        let items = self.items - u32::from(tie);
+        Self { items, full: self.full && !tie }
+    }
+}
+
+/// When the newest waiting request arrived; only faults ask.
+#[cfg(feature = "mutants")]
+fn newest_arrival(cx: &Cx) -> Option<Nanos> {
+    let last = cx.queued(LANE).checked_sub(1)?;
+    cx.waiting(LANE, last).map(|rid| cx.arrival(rid))
 }
 
 impl SizeOrTimeout {

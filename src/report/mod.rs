@@ -1,13 +1,23 @@
 //! Reports: an Outcome as a table, Markdown, CSV or JSON.
 
+mod annotations;
 mod capacity;
 mod cells;
+mod check;
+mod compare;
 mod grid;
+mod junit;
 
-pub use crate::number::{count, decimals, plus_minus, rate};
+pub use crate::number::{count, decimals, plus_minus, points_or_percent, quantity, rate};
+pub use annotations::annotations;
 pub use capacity::{capacity_csv, capacity_lines, capacity_table, capacity_warnings};
 pub use cells::{csv_cells, simulated, summary_table, verdict_lines, warning_lines};
+pub use check::{
+    Row, Weight, baseline_lines, check_csv, check_markdown, check_text, check_title, moved, rows,
+};
+pub use compare::{comparison_csv, comparison_markdown, comparison_text};
 pub use grid::{Align, Column, Grid};
+pub use junit::junit;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

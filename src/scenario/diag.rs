@@ -104,15 +104,20 @@ impl Diagnostic {
     /// Line and column of the place, both from 1; columns count characters.
     #[must_use]
     pub fn line_column(&self) -> Option<(usize, usize)> {
-        let place = self.place.as_ref()?;
-        let before = place.source.text.get(..place.in_bounds().start)?;
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Some((line, column))
+        self.place.as_ref()?.line_column()
     }
 }
 
 impl Place {
+    /// Line and column of its start, both from 1; columns count characters.
+    #[must_use]
+    pub fn line_column(&self) -> Option<(usize, usize)> {
+        let before = self.source.text.get(..self.in_bounds().start)?;
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Some((line, column))
+    }
+
     /// The range, moved inside the text and onto character boundaries.
     fn in_bounds(&self) -> Range<usize> {
         let text = &self.source.text;

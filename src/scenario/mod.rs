@@ -6,6 +6,7 @@
 
 mod axes;
 mod capacity;
+mod change;
 mod check;
 mod de;
 mod diag;
@@ -28,6 +29,7 @@ mod tree;
 mod write;
 mod yaml;
 
+pub use change::{ChangeLimit, parse_change};
 pub use diag::{CODES, Diagnostic, Place, Severity, Text};
 pub use load::{Loaded, load};
 pub use schema::{schema, starter};

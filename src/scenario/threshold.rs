@@ -65,7 +65,7 @@ fn unit(e: &UnitError, span: Span) -> Problem {
     Problem::new(BAD_THRESHOLD, span, e.what.clone()).help(e.help.clone())
 }
 
-fn metric(left: &str, at: &dyn Fn(Range<usize>) -> Span) -> Result<Metric, Problem> {
+pub(super) fn metric(left: &str, at: &dyn Fn(Range<usize>) -> Span) -> Result<Metric, Problem> {
     let start = left.len() - left.trim_start().len();
     let text = left.trim();
     let here = at(start..start + text.len());

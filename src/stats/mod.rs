@@ -5,10 +5,12 @@
 //! why.
 
 pub mod burstiness;
+mod difference;
 mod judge;
 mod mser;
 mod section;
 
+pub use difference::{Difference, Estimate, Measure};
 pub use judge::{Evidence, holm};
 pub use mser::mser5;
 pub use section::{half_width, t_quantile};

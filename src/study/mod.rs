@@ -12,6 +12,7 @@ mod exact;
 mod measure;
 mod observe;
 mod run;
+mod sections;
 mod setup;
 mod sweep;
 mod verdict;
@@ -22,7 +23,8 @@ pub use curve::curve_points;
 pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly};
 pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
 pub use run::{
-    CellDone, CellTask, Options, Stalled, outcome_frame, policy_info, run, simulate_cell,
+    CellDone, CellTask, Options, Ran, Stalled, outcome_frame, policy_info, run, run_sections,
+    simulate_cell, simulate_sections, tasks, tool,
 };
 pub use setup::{Bench, Engine, Portion};
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep};

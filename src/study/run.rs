@@ -5,9 +5,12 @@ use super::control::Control;
 use super::curve::curve_points;
 use super::setup::{Bench, Engine};
 use super::verdict::{Context, judge, limits_ns};
-use super::{measure, verdict};
+use super::{measure, sections, verdict};
 use crate::number::rate;
-use crate::outcome::{CdfFile, Cell, Method, Outcome, PolicyInfo, Precision, SCHEMA, Slo, Tool};
+use crate::outcome::{
+    CdfFile, Cell, CellSections, Method, Outcome, PolicyInfo, Precision, SCHEMA, Sections, Series,
+    Slo, Tool,
+};
 use crate::record::{ExactLatencies, Histogram, LatencyStore};
 use crate::scenario::{Labelled, Metric, Op, Scenario, Server, Threshold};
 use rayon::prelude::*;
@@ -91,12 +94,30 @@ impl CellTask<'_> {
 /// Simulates one cell; `None` when it was stopped from outside.
 #[must_use]
 pub fn simulate_cell(task: &CellTask<'_>, control: &Control) -> Option<CellDone> {
+    simulate_task(task, false, control).map(|(done, _)| done)
+}
+
+/// Simulates one cell and keeps its numbers section by section, for comparisons; `None` when it
+/// was stopped from outside.
+#[must_use]
+pub fn simulate_sections(
+    task: &CellTask<'_>,
+    control: &Control,
+) -> Option<(CellDone, Vec<Series>)> {
+    simulate_task(task, true, control)
+}
+
+fn simulate_task(
+    task: &CellTask<'_>,
+    sectioned: bool,
+    control: &Control,
+) -> Option<(CellDone, Vec<Series>)> {
     let done = if task.scenario.run.exact_latencies {
-        simulate_as::<ExactLatencies>(task, control)
+        simulate_as::<ExactLatencies>(task, sectioned, control)
     } else {
-        simulate_as::<Histogram<10>>(task, control)
+        simulate_as::<Histogram<10>>(task, sectioned, control)
     };
-    if done.as_ref().is_some_and(|d| !d.interrupted) {
+    if done.as_ref().is_some_and(|(d, _)| !d.interrupted) {
         control.add_cell();
     }
     done
@@ -104,8 +125,9 @@ pub fn simulate_cell(task: &CellTask<'_>, control: &Control) -> Option<CellDone>
 
 fn simulate_as<L: LatencyStore + Send + Sync>(
     task: &CellTask<'_>,
+    sectioned: bool,
     control: &Control,
-) -> Option<CellDone> {
+) -> Option<(CellDone, Vec<Series>)> {
     let bench = task.bench();
     // With a closed loop beside them the open sources alone are a lower bound.
     let offered = task.scenario.open_rate_per_s();
@@ -123,7 +145,18 @@ fn simulate_as<L: LatencyStore + Send + Sync>(
     if overload.is_none() && grows(&bench, &measured) {
         overload = Some(overloaded(None, None));
     }
-    Some(assemble(task, &measured, &limits, overload, capacity))
+    let series = if sectioned {
+        let asked = sections::Asked {
+            limits_ms: &verdict::limits_ms(&task.scenario.thresholds),
+            classes: &bench.classes(),
+            instances: task.server.instances,
+            stable: overload.is_none(),
+        };
+        sections::series(&measured, &asked)
+    } else {
+        Vec::new()
+    };
+    Some((assemble(task, &measured, &limits, overload, capacity), series))
 }
 
 /// Most latencies that are kept one by one in a cell.
@@ -258,16 +291,22 @@ pub fn policy_info(label: String, policy: &Labelled) -> PolicyInfo {
     PolicyInfo { kind: policy.policy.kind().to_owned(), label, release: None, params }
 }
 
+/// This build.
+#[must_use]
+pub fn tool() -> Tool {
+    Tool {
+        name: "batchsim".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: env!("BATCHSIM_COMMIT").into(),
+    }
+}
+
 /// An Outcome without cells.
 #[must_use]
 pub fn outcome_frame(study: &str, scenario: &Scenario) -> Outcome {
     Outcome {
         schema: SCHEMA,
-        tool: Tool {
-            name: "batchsim".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            commit: env!("BATCHSIM_COMMIT").into(),
-        },
+        tool: tool(),
         study: study.into(),
         scenario: scenario.to_value(),
         seed: scenario.seed,
@@ -293,14 +332,9 @@ fn slos(thresholds: &[Threshold]) -> Vec<Slo> {
         .collect()
 }
 
-/// Every policy on every server, and the curve when the scenario asks for one; what was stopped
-/// from outside is left out. The distributions come in the order of the cells that have one.
+/// The policies of a scenario on its servers, in the order of results.
 #[must_use]
-pub fn run(
-    scenario: &Scenario,
-    options: &Options,
-    control: &Control,
-) -> (Outcome, Vec<CdfFile>, Vec<Stalled>) {
+pub fn tasks<'a>(scenario: &'a Scenario, options: &Options) -> Vec<CellTask<'a>> {
     let precision = options.precision.unwrap_or(scenario.run.precision);
     let budget =
         Budget { precision, first_wave: FIRST_WAVE, cap: scenario.run.max_requests.unwrap_or(CAP) };
@@ -319,16 +353,53 @@ pub fn run(
             });
         }
     }
-    let done: Vec<Option<CellDone>> =
-        tasks.par_iter().map(|task| simulate_cell(task, control)).collect();
-    let mut outcome = outcome_frame("run", scenario);
-    let mut files = Vec::new();
-    let mut stalled = Vec::new();
-    for done in done.into_iter().flatten() {
-        outcome.cells.push(done.cell);
-        files.extend(done.cdf);
-        stalled.extend(done.stalled);
+    tasks
+}
+
+/// What [`run_sections`] comes to.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The Outcome.
+    pub outcome: Outcome,
+    /// The distributions, in the order of the cells that have one.
+    pub cdfs: Vec<CdfFile>,
+    /// The numbers of every cell, section by section.
+    pub sections: Sections,
+    /// Servers that can never answer what waits in them.
+    pub stalled: Vec<Stalled>,
+}
+
+/// Every policy on every server, and the curve when the scenario asks for one; what was stopped
+/// from outside is left out. The distributions come in the order of the cells that have one.
+#[must_use]
+pub fn run(
+    scenario: &Scenario,
+    options: &Options,
+    control: &Control,
+) -> (Outcome, Vec<CdfFile>, Vec<Stalled>) {
+    let ran = run_sections(scenario, options, control);
+    (ran.outcome, ran.cdfs, ran.stalled)
+}
+
+/// The same, with the numbers of every cell section by section.
+#[must_use]
+pub fn run_sections(scenario: &Scenario, options: &Options, control: &Control) -> Ran {
+    let tasks = tasks(scenario, options);
+    let done: Vec<Option<(CellDone, Vec<Series>)>> =
+        tasks.par_iter().map(|task| simulate_sections(task, control)).collect();
+    let mut ran = Ran {
+        outcome: outcome_frame("run", scenario),
+        cdfs: Vec::new(),
+        sections: Sections { schema: SCHEMA, cells: Vec::new() },
+        stalled: Vec::new(),
+    };
+    for (done, series) in done.into_iter().flatten() {
+        let label = done.cell.policy.label.clone();
+        ran.sections.cells.push(CellSections { label, series });
+        ran.outcome.cells.push(done.cell);
+        ran.cdfs.extend(done.cdf);
+        ran.stalled.extend(done.stalled);
     }
-    outcome.curve = curve_points(scenario, options, control);
-    (outcome, files, stalled)
+    ran.outcome.curve = curve_points(scenario, options, control);
+    ran
 }
