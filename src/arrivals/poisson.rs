@@ -77,3 +77,29 @@ impl Stream for Draw {
         out.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrivals::Tapes;
+    use crate::rng::{Purpose, substream};
+
+    fn times(tape: Option<Arc<Tape>>, per_s: f64, n: usize) -> Vec<u64> {
+        let params = Poisson { rate: Rate::per_second(per_s).unwrap() };
+        let mut draw = Draw::new(&params, substream(7, 3, 1, Purpose::Arrivals), tape);
+        let mut times = vec![0; n];
+        // Pieces that no block is a multiple of.
+        times.chunks_mut(999).for_each(|piece| assert_eq!(draw.fill(piece), piece.len()));
+        times
+    }
+
+    #[test]
+    fn a_tape_changes_nothing() {
+        let tapes = Tapes::default();
+        for per_s in [0.3, 70.0, 1000.0] {
+            // Behind the end of the tape too.
+            let taped = times(tapes.of(7, 3, 1), per_s, 140_000);
+            assert!(taped == times(None, per_s, 140_000), "{per_s}/s");
+        }
+    }
+}
