@@ -123,7 +123,10 @@ mod text {
         type Value = Items;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a number of items such as 4, or a law such as { kind = \"uniform\", low = 1, high = 4 }")
+            f.write_str(
+                "a number of items such as 4, or a law such as \
+                 { kind = \"uniform\", low = 1, high = 4 }",
+            )
         }
 
         fn visit_u64<E: Error>(self, n: u64) -> Result<Items, E> {

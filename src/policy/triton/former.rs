@@ -16,7 +16,7 @@ const SLOT_CHECK: Key = 1;
 
 /// A batch that waits for an instance.
 #[derive(Clone, Copy, Debug)]
-struct Payload {
+pub(super) struct Payload {
     bid: Bid,
     oldest: Nanos,
     /// Nothing may be merged into it: the next request has another shape.
@@ -28,7 +28,7 @@ struct Payload {
 
 /// The payload under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forming {
+pub(super) enum Forming {
     /// Nothing is in it.
     New,
     /// It is the last that waits for an instance, and may still grow.
@@ -38,7 +38,7 @@ enum Forming {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Asleep,
     /// Requests wait, and there is no slot.
     AwaitsSlot,
@@ -49,37 +49,37 @@ enum State {
 /// Triton's dynamic batcher with its instances.
 #[derive(Clone, Debug)]
 pub(in crate::policy) struct Former {
-    max: u32,
-    preferred: Vec<u32>,
-    delay: Nanos,
-    prefetch: bool,
-    enforce_shapes: bool,
-    race: WakeRace,
-    stall: f64,
-    ordered: bool,
-    default_level: u32,
-    priorities: u32,
-    levels: Levels,
-    state: State,
+    pub(super) max: u32,
+    pub(super) preferred: Vec<u32>,
+    pub(super) delay: Nanos,
+    pub(super) prefetch: bool,
+    pub(super) enforce_shapes: bool,
+    pub(super) race: WakeRace,
+    pub(super) stall: f64,
+    pub(super) ordered: bool,
+    pub(super) default_level: u32,
+    pub(super) priorities: u32,
+    pub(super) levels: Levels,
+    pub(super) state: State,
     /// Payloads that wait for an instance, oldest first.
-    formed: VecDeque<Payload>,
-    forming: Forming,
+    pub(super) formed: VecDeque<Payload>,
+    pub(super) forming: Forming,
     /// Shape of the payload under construction, and whether it is closed.
-    shape: u16,
-    closed: bool,
-    full: bool,
-    saturated: bool,
+    pub(super) shape: u16,
+    pub(super) closed: bool,
+    pub(super) full: bool,
+    pub(super) saturated: bool,
     /// Items that must be queued for an arrival to wake the batcher.
-    next_preferred: u32,
-    cursor: Cursor,
+    pub(super) next_preferred: u32,
+    pub(super) cursor: Cursor,
     /// Idle instances in the order in which they became idle.
-    parked: VecDeque<Slot>,
-    begun: bool,
-    freed: Vec<Slot>,
+    pub(super) parked: VecDeque<Slot>,
+    pub(super) begun: bool,
+    pub(super) freed: Vec<Slot>,
     /// Requests that waited when it last looked.
-    seen: u32,
-    rung: Option<Key>,
-    alarm_is_set: bool,
+    pub(super) seen: u32,
+    pub(super) rung: Option<Key>,
+    pub(super) alarm_is_set: bool,
 }
 
 impl Former {
@@ -127,7 +127,7 @@ impl Former {
 
     /// Requests in the scheduler's queue.
     #[inline]
-    fn waiting(&self, cx: &Cx) -> u32 {
+    pub(super) fn waiting(&self, cx: &Cx) -> u32 {
         match self.levels.lanes() {
             1 => cx.queued(0),
             lanes => (0..lanes).map(|lane| cx.queued(lane)).sum(),
@@ -146,7 +146,7 @@ impl Former {
 
     /// Items already in the payload under construction.
     #[inline]
-    fn base(&self, cx: &Cx) -> u32 {
+    pub(super) fn base(&self, cx: &Cx) -> u32 {
         match (self.forming, self.formed.back()) {
             (Forming::Queued, Some(payload)) => cx.items(payload.bid),
             _ => 0,
@@ -269,90 +269,6 @@ impl Former {
                 }
             }
         }
-    }
-
-    /// What leaves now: `None` with the cursor behind it; or how long to wait.
-    fn plan(&mut self, cx: &mut Cx) -> Option<Nanos> {
-        if !self.cursor.holds(cx.now()) {
-            self.cursor.reset();
-        }
-        let base = self.base(cx);
-        let largest = self.preferred.last().copied().unwrap_or(self.max);
-        let (mut best, mut mark, mut send_now) = (0, self.cursor, false);
-        let total = self.waiting(cx);
-        self.cursor.apply_policy(&self.levels, total, cx);
-        while self.cursor.count < self.waiting(cx)
-            && let Some(rid) = self.cursor.request(&self.levels, cx)
-        {
-            let kind = cx.kind(rid);
-            let sum = base + self.cursor.pending + kind.items;
-            if base + self.cursor.count == 0 {
-                self.shape = kind.shape;
-            } else {
-                if sum > largest && best == 0 {
-                    (best, mark, self.saturated) = (self.cursor.pending, self.cursor, true);
-                }
-                if sum > self.max {
-                    (send_now, self.full) = (true, true);
-                    break;
-                }
-                if self.enforce_shapes && kind.shape != self.shape {
-                    (send_now, self.closed) = (true, true);
-                    break;
-                }
-            }
-            self.cursor.pending += kind.items;
-            self.cursor.advance(rid, &self.levels, cx);
-            let total = self.waiting(cx);
-            self.cursor.apply_policy(&self.levels, total, cx);
-            if self.preferred.binary_search(&sum).is_ok() {
-                (best, mark) = (self.cursor.pending, self.cursor);
-            }
-        }
-        self.decide(base, largest, best, mark, send_now, cx)
-    }
-
-    fn decide(
-        &mut self,
-        base: u32,
-        largest: u32,
-        best: u32,
-        mark: Cursor,
-        send_now: bool,
-        cx: &Cx,
-    ) -> Option<Nanos> {
-        let held = self.delay > Nanos::ZERO;
-        let age = Nanos(cx.now().0 - self.cursor.oldest.0);
-        let exceeded = held && (self.cursor.count == 0 || age >= self.delay);
-        if best > 0 && !exceeded {
-            self.saturated |= !held;
-            self.cursor = mark;
-            return None;
-        }
-        if self.cursor.count == 0 {
-            return None;
-        }
-        let sum = base + self.cursor.pending;
-        if send_now || sum >= largest {
-            self.saturated = true;
-            return None;
-        }
-        if exceeded || !held {
-            return None;
-        }
-        let next = self.preferred.iter().copied().find(|&size| size > sum);
-        let next = next.or(self.preferred.first().copied()).unwrap_or(self.max);
-        self.next_preferred = next.saturating_sub(base);
-        if !self.saturated && base > 0 && self.preferred.binary_search(&base).is_err() {
-            return None;
-        }
-        let wait = Nanos(self.delay.0 - age.0);
-        let wait = match self.cursor.closest {
-            Some(closest) if cx.now() <= closest => wait.min(Nanos(closest.0 - cx.now().0)),
-            Some(_) => Nanos(1_000),
-            None => wait,
-        };
-        Some(wait.max(Nanos(1)))
     }
 
     /// An instance takes the oldest payload, and what is overdue behind it while it fits.

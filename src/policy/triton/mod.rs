@@ -18,11 +18,13 @@
 //! `oldest` is the arrival of the oldest request in the scheduler's queue and a slot is
 //! one of two payloads per instance (prefetch) or an idle instance.
 //!
-//! Mirrors triton-inference-server/core as of release 2.51 (24.10) and later: `DynamicBatchScheduler`,
-//! `PriorityQueue`, `InstanceQueue`. Checked against recordings of 2.51.0 (docs/VALIDATION.md).
+//! Mirrors triton-inference-server/core as of release 2.51 (24.10) and later:
+//! `DynamicBatchScheduler`, `PriorityQueue`, `InstanceQueue`. Checked against recordings of 2.51.0
+//! and, batch by batch, against an independent model of the same source.
 //! Not here: sequence batchers, the rate limiter, custom batching libraries, cancellation.
 
 mod former;
+mod plan;
 mod scan;
 
 use super::check_cap;
