@@ -4,7 +4,8 @@ use batchsim::arrivals::{Feed, Limits, Poisson, Process, Stream};
 use batchsim::cost::{Affine, Cost, CostModel, Exponential, FixedCost, Jitter, JitteredCost};
 use batchsim::engine::{Ending, Inflow, Kind, Kinds, Rules, event, recurrence};
 use batchsim::policy::{
-    Anchor, Batcher, Dynamic, Greedy, MaxWait, Policy, Static, Unbatched, Visit,
+    Anchor, Batcher, Dynamic, Greedy, MaxWait, Policy, QueuePolicy, Static, Triton, Unbatched,
+    Visit,
 };
 use batchsim::record::{Histogram, Plan, Recorder, Summary};
 use batchsim::rng::{Purpose, SimRng, substream};
@@ -193,6 +194,27 @@ impl Stream for Known<'_> {
         self.times = &self.times[n..];
         n
     }
+}
+
+/// The policies of real servers, at the rate of the limit loop.
+#[must_use]
+pub fn servers() -> Vec<Job> {
+    let triton = Triton { max_batch_size: 32, ..Triton::default() };
+    let delay = Triton { max_queue_delay_microseconds: 5_000, ..triton.clone() };
+    let policy = QueuePolicy { max_queue_size: 10_000, ..QueuePolicy::default() };
+    let limited = Triton { default_queue_policy: Some(policy), ..delay.clone() };
+    let sizes = Triton { preferred_batch_size: vec![8, 16], ..delay.clone() };
+    let shapes = Triton { enforce_shapes: true, ..delay.clone() };
+    [
+        ("triton, no delay", Policy::Triton(triton)),
+        ("triton, delay", Policy::Triton(delay)),
+        ("triton, queue policy", Policy::Triton(limited)),
+        ("triton, preferred sizes", Policy::Triton(sizes)),
+        ("triton, shapes", Policy::Triton(shapes)),
+    ]
+    .into_iter()
+    .map(|(name, policy)| Job::new(name, Engine::Event, policy, 1000.0))
+    .collect()
 }
 
 /// Every policy on every engine that can run it.

@@ -99,8 +99,22 @@ pub fn policies() -> Vec<Case<'static>> {
     cases
 }
 
-/// Prints both tables.
+/// The limit loop on known arrivals, and the policies of real servers on the same.
+pub fn servers() -> Vec<Case<'static>> {
+    let known: &'static [u64] = jobs::arrivals(RATE, FEW as usize).leak();
+    let mut cases = vec![Case::new("limit loop, pre-drawn", FEW, move || {
+        limit::pre_drawn(limit_job(), known)
+    })];
+    for job in jobs::servers() {
+        let name = job.name;
+        cases.push(Case::new(name, FEW, move || job.run_on(Known::stream(known), FEW)));
+    }
+    cases
+}
+
+/// Prints the three tables.
 pub fn print_all() {
     print(&mut dynamic(), 201);
     print(&mut policies(), 101);
+    print(&mut servers(), 101);
 }
