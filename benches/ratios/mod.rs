@@ -102,9 +102,8 @@ pub fn policies() -> Vec<Case<'static>> {
 /// The limit loop on known arrivals, and the policies of real servers on the same.
 pub fn servers() -> Vec<Case<'static>> {
     let known: &'static [u64] = jobs::arrivals(RATE, FEW as usize).leak();
-    let mut cases = vec![Case::new("limit loop, pre-drawn", FEW, move || {
-        limit::pre_drawn(limit_job(), known)
-    })];
+    let mut cases =
+        vec![Case::new("limit loop, pre-drawn", FEW, move || limit::pre_drawn(limit_job(), known))];
     for job in jobs::servers() {
         let name = job.name;
         cases.push(Case::new(name, FEW, move || job.run_on(Known::stream(known), FEW)));

@@ -28,9 +28,7 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
     let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
     let wide_door = policy.lanes() == 1
         && !policy.hears_arrivals()
-        && !policy.refuses()
-        && rules.kinds.most_items() <= policy.largest_request()
-        && rules.queue_limit == u32::MAX;
+        && rules.kinds.most_items() <= policy.largest_request();
     let core = Core {
         wide_door,
         policy,
@@ -89,7 +87,12 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
             self.last_arrival_ns = last;
         }
         if self.wide_door {
-            self.cx.admit(0, times, tags);
+            let room = self.room(0);
+            let n = times.len().min(room as usize);
+            self.cx.admit(0, &times[..n], &tags[..n]);
+            for (time, tag) in times[n..].iter().zip(&tags[n..]) {
+                self.reject(*time, *tag);
+            }
             return;
         }
         for (time, tag) in times.iter().zip(tags) {
@@ -100,17 +103,29 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
 }
 
 impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
+    /// How many more requests may join a queue.
+    #[inline(always)]
+    fn room(&self, lane: u8) -> u32 {
+        let here = self.policy.room(lane, &self.cx);
+        if self.rules.queue_limit == u32::MAX {
+            return here;
+        }
+        let waiting = u32::try_from(self.cx.waiting_total()).unwrap_or(u32::MAX);
+        here.min(self.rules.queue_limit.saturating_sub(waiting))
+    }
+
+    #[cold]
+    fn reject(&mut self, time: u64, tag: u8) {
+        self.recorder.gone(time, tag, time, Gone::Rejected);
+        self.turned_away.push(tag);
+    }
+
     /// Lets one request in, or rejects it.
     fn door(&mut self, time: u64, tag: u8) {
         let kind = self.cx.kinds.of(tag);
         let lane = self.policy.lane(kind);
-        if self.cx.waiting_total() >= u64::from(self.rules.queue_limit)
-            || kind.items > self.policy.largest_request()
-            || !self.policy.admits(kind, lane, &self.cx)
-        {
-            self.recorder.gone(time, tag, time, Gone::Rejected);
-            self.turned_away.push(tag);
-            return;
+        if self.room(lane) == 0 || kind.items > self.policy.largest_request() {
+            return self.reject(time, tag);
         }
         let rid = self.cx.requests.next;
         self.cx.admit(lane, &[time], &[tag]);

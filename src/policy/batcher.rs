@@ -100,14 +100,9 @@ pub trait Batcher {
         u32::MAX
     }
 
-    /// Whether [`admits`](Self::admits) ever says no.
-    fn refuses(&self) -> bool {
-        false
-    }
-
-    /// Whether a request may join a queue; else it is rejected at the door.
-    fn admits(&self, _kind: Kind, _lane: u8, _cx: &Cx) -> bool {
-        true
+    /// How many more requests may join a queue; those beyond are rejected at the door.
+    fn room(&self, _lane: u8, _cx: &Cx) -> u32 {
+        u32::MAX
     }
 
     /// Whether [`on`](Self::on) wants to hear each arrival.

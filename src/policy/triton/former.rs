@@ -60,6 +60,8 @@ pub(in crate::policy) struct Former {
     pub(super) default_level: u32,
     pub(super) priorities: u32,
     pub(super) levels: Levels,
+    /// One queue, no timeouts, one shape: requests need no look of their own.
+    pub(super) simple: bool,
     pub(super) state: State,
     /// Payloads that wait for an instance, oldest first.
     pub(super) formed: VecDeque<Payload>,
@@ -86,6 +88,7 @@ impl Former {
     /// The batcher of a model configuration.
     #[must_use]
     pub(in crate::policy) fn new(p: &Triton) -> Self {
+        let levels = Levels::new(p.levels());
         Self {
             max: p.max_batch_size,
             preferred: p.preferred(),
@@ -97,7 +100,8 @@ impl Former {
             ordered: p.keeps_order(),
             default_level: p.default_priority_level,
             priorities: p.priority_levels,
-            levels: Levels::new(p.levels()),
+            simple: !p.enforce_shapes && levels.lanes() == 1 && !levels.expire,
+            levels,
             state: State::Asleep,
             formed: VecDeque::new(),
             forming: Forming::New,
@@ -405,12 +409,9 @@ impl Batcher for Former {
         self.max
     }
 
-    fn refuses(&self) -> bool {
-        !self.prefetch
-    }
-
-    fn admits(&self, _: Kind, lane: u8, cx: &Cx) -> bool {
-        self.levels.has_room(lane, cx)
+    #[inline]
+    fn room(&self, lane: u8, cx: &Cx) -> u32 {
+        if self.prefetch { u32::MAX } else { self.levels.room(lane, cx) }
     }
 
     fn hears_arrivals(&self) -> bool {

@@ -8,6 +8,9 @@ use crate::time::Nanos;
 impl Former {
     /// What leaves now: `None` with the cursor behind it; or how long to wait.
     pub(super) fn plan(&mut self, cx: &mut Cx) -> Option<Nanos> {
+        if self.simple && cx.unit_items() {
+            return self.plan_by_count(cx);
+        }
         if !self.cursor.holds(cx.now()) {
             self.cursor.reset();
         }
@@ -44,6 +47,30 @@ impl Former {
                 (best, mark) = (self.cursor.pending, self.cursor);
             }
         }
+        self.decide(base, largest, best, mark, send_now, cx)
+    }
+
+    /// The same where requests are told apart by nothing but their number: no look at each.
+    fn plan_by_count(&mut self, cx: &Cx) -> Option<Nanos> {
+        let queued = cx.queued(0);
+        let base = self.base(cx);
+        let largest = self.preferred.last().copied().unwrap_or(self.max);
+        let room = self.max - base;
+        let taken = queued.min(room);
+        let send_now = queued > room;
+        self.full |= send_now;
+        let best = if base >= largest {
+            // Nothing preferred can be reached: the scan stops at the second request.
+            self.saturated |= queued > 0;
+            u32::from(queued > 1 && room > 0)
+        } else {
+            let reached = |&&size: &&u32| size > base && size <= base + taken;
+            self.preferred.iter().rev().find(reached).map_or(0, |size| size - base)
+        };
+        let oldest = cx.oldest_arrival(0).unwrap_or(Nanos::ZERO);
+        self.cursor.reset();
+        let mark = self.cursor.ahead(best, oldest);
+        self.cursor = self.cursor.ahead(taken, oldest);
         self.decide(base, largest, best, mark, send_now, cx)
     }
 

@@ -49,11 +49,13 @@ impl Levels {
         cx.queued(self.live(level)) + self.delayed(level, cx)
     }
 
-    /// Whether a level has room for one more.
-    pub(super) fn has_room(&self, lane: u8, cx: &Cx) -> bool {
+    /// How many more requests may join the level of a lane.
+    pub(super) fn room(&self, lane: u8, cx: &Cx) -> u32 {
         let level = usize::from(lane) / if self.delays { 2 } else { 1 };
-        let most = self.policies[level].max_queue_size;
-        most == 0 || self.len(level, cx) < most
+        match self.policies[level].max_queue_size {
+            0 => u32::MAX,
+            most => most.saturating_sub(self.len(level, cx)),
+        }
     }
 
     /// When a request expires.
@@ -115,6 +117,11 @@ impl Cursor {
 
     pub(super) fn reset(&mut self) {
         *self = Self { valid: true, ..Self::default() };
+    }
+
+    /// This scan after `n` requests of one item each, the oldest of which came at `oldest`.
+    pub(super) fn ahead(&self, n: u32, oldest: Nanos) -> Self {
+        Self { at: n, count: n, pending: n, oldest, ..*self }
     }
 
     pub(super) fn forget(&mut self) {
