@@ -5,6 +5,7 @@
 //! depends on the machine or the clock goes to `run-info.json` instead.
 
 pub mod capacity;
+pub mod tune;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -16,6 +16,7 @@ mod show;
 mod signals;
 mod sweep;
 mod trace;
+mod tune;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Run(args)) => run::run(args, &cli.common),
         Some(Verb::Sweep(args)) => sweep::run(args, &cli.common),
         Some(Verb::Capacity(args)) => capacity::run(args, &cli.common),
+        Some(Verb::Tune(args)) => tune::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

@@ -11,5 +11,7 @@ mod root;
 mod sampled;
 mod scan;
 mod setting;
+mod tune;
 
 pub use capacity::{Ask, Load, Method, NoAnswer, capacity, settings};
+pub use tune::{NoTune, TuneAsk, contestants, tune, tuned_scenario};

@@ -3,11 +3,13 @@
 mod capacity;
 mod cells;
 mod grid;
+mod tune;
 
 pub use crate::number::{count, decimals, plus_minus, rate};
 pub use capacity::{capacity_csv, capacity_lines, capacity_table, capacity_warnings};
 pub use cells::{csv_cells, simulated, summary_table, verdict_lines, warning_lines};
 pub use grid::{Align, Column, Grid};
+pub use tune::{tune_changes, tune_csv, tune_lines, tune_rest, tune_table};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

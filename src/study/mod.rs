@@ -25,5 +25,5 @@ pub use run::{
     CellDone, CellTask, Options, Stalled, outcome_frame, policy_info, run, simulate_cell,
 };
 pub use setup::{Bench, Engine, Portion};
-pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
+pub use sweep::{SweepCell, axis_values, plan as plan_sweep, plan_over};
 pub use verdict::limits_ns;
