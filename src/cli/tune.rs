@@ -81,8 +81,11 @@ fn show(outcome: &TuneOutcome, format: Format, title: &str) -> Result<(), Failur
         Format::Json => show::json(outcome)?,
         Format::Csv => tune_csv(outcome).to_csv(),
         Format::Markdown => {
-            let mut text =
-                format!("{title} · {}\n\n{}\n", outcome.objective, tune_table(outcome).to_markdown());
+            let mut text = format!(
+                "{title} · {}\n\n{}\n",
+                outcome.objective,
+                tune_table(outcome).to_markdown()
+            );
             lines.iter().for_each(|line| text += &format!("- {}\n", line.trim()));
             if let Some(changes) = tune_changes(outcome) {
                 text += &format!("\n{}", changes.to_markdown());
@@ -114,11 +117,7 @@ fn show(outcome: &TuneOutcome, format: Format, title: &str) -> Result<(), Failur
 }
 
 /// The recommended setting as a scenario, with the certificate above it.
-fn tuned(
-    path: &Path,
-    loaded: &Loaded,
-    outcome: &TuneOutcome,
-) -> Result<Option<String>, Failure> {
+fn tuned(path: &Path, loaded: &Loaded, outcome: &TuneOutcome) -> Result<Option<String>, Failure> {
     let Some(mut scenario) = decide::tuned_scenario(loaded, outcome).map_err(failure)? else {
         return Ok(None);
     };

@@ -49,7 +49,13 @@ pub struct Ask {
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { method: Method::Auto, precision: 0.005, most: 20_000_000, comparisons: 1, fewest: None }
+        Self {
+            method: Method::Auto,
+            precision: 0.005,
+            most: 20_000_000,
+            comparisons: 1,
+            fewest: None,
+        }
     }
 }
 

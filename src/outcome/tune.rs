@@ -60,7 +60,9 @@ pub struct TuneOutcome {
     pub closest: Option<Closest>,
     /// Number of the setting that came closest.
     pub closest_setting: Option<usize>,
-    /// Requests simulated in all, the certificate included.
+    /// Requests simulated to compare the settings; 0 where all were solved exactly.
+    pub search_requests: u64,
+    /// Requests simulated in all: the search, the certificate, the changes, the ladder.
     pub requests: u64,
     /// What a reader should know.
     pub warnings: Vec<String>,

@@ -49,10 +49,7 @@ fn order(outcome: &TuneOutcome) -> Vec<usize> {
     let mut all: Vec<usize> = (0..outcome.settings.len()).collect();
     all.sort_by(|a, b| {
         let fates = rank(outcome.settings[*a].fate).cmp(&rank(outcome.settings[*b].fate));
-        fates
-            .then(simple(a).cmp(&simple(b)))
-            .then(signed(a).total_cmp(&signed(b)))
-            .then(a.cmp(b))
+        fates.then(simple(a).cmp(&simple(b))).then(signed(a).total_cmp(&signed(b))).then(a.cmp(b))
     });
     all
 }
@@ -114,7 +111,7 @@ pub fn tune_lines(outcome: &TuneOutcome) -> Vec<String> {
         lines.extend(ladder_lines(outcome));
         return lines;
     };
-    lines.push(format!("recommended: {}", name(outcome, recommended)));
+    lines.push(recommended_line(outcome, recommended));
     if let Some(certificate) = &outcome.certificate {
         lines.push(certificate_line(certificate));
     }
@@ -122,12 +119,27 @@ pub fn tune_lines(outcome: &TuneOutcome) -> Vec<String> {
     if let Some(waiting) = &outcome.waiting {
         lines.push(waiting_line(outcome, waiting));
     }
-    lines.push(match outcome.requests {
-        0 => "rests on exact solutions alone".into(),
-        n => format!("rests on {} simulated requests in all", count(n)),
+    let rest = count(outcome.requests - outcome.search_requests);
+    lines.push(match outcome.search_requests {
+        0 => format!(
+            "the search rests on exact solutions; certificate and changes took {rest} simulated \
+             requests"
+        ),
+        n => format!(
+            "the search rests on {} simulated requests; certificate and changes took {rest} more",
+            count(n)
+        ),
     });
     lines.extend(ladder_lines(outcome));
     lines
+}
+
+fn recommended_line(outcome: &TuneOutcome, number: usize) -> String {
+    let setting = &outcome.settings[number];
+    let name = name(outcome, number);
+    let Some(value) = setting.value else { return format!("recommended: {name}") };
+    let value = amount(outcome, value, setting.ci95);
+    format!("recommended: {name} ({} {value} {})", outcome.measure, outcome.unit)
 }
 
 fn tie_line(outcome: &TuneOutcome) -> String {
@@ -171,7 +183,11 @@ fn certificate_line(c: &Certificate) -> String {
     if let Some(latency) = &c.latency_ms {
         let half = latency.ci95.as_ref().map(|h| h.p99);
         let exact = c.exact_p99_ms.map(|e| format!(" (exactly {})", decimals(e, 3)));
-        parts.push(format!("p99 = {} ms{}", plus_minus(latency.p99, half), exact.unwrap_or_default()));
+        parts.push(format!(
+            "p99 = {} ms{}",
+            plus_minus(latency.p99, half),
+            exact.unwrap_or_default()
+        ));
     } else {
         parts.push("overloaded".into());
     }
@@ -188,7 +204,12 @@ fn violation(v: &Violation) -> String {
     let interval = v.ci95.map_or_else(String::new, |[low, high]| {
         format!(" (95 % interval {:.3}–{:.3} %)", low.max(0.0) * 100.0, high.min(1.0) * 100.0)
     });
-    format!("{}: violation fraction {:.3} %{interval}, limit {} %", v.expr, v.share * 100.0, trim(v.allowed * 100.0))
+    format!(
+        "{}: violation fraction {:.3} %{interval}, limit {} %",
+        v.expr,
+        v.share * 100.0,
+        trim(v.allowed * 100.0)
+    )
 }
 
 fn trim(value: f64) -> f64 {
@@ -326,10 +347,16 @@ fn change_row(outcome: &TuneOutcome, change: &Change) -> Vec<String> {
     vec![
         change.what.clone(),
         change.value.map_or_else(|| "–".into(), |v| amount(outcome, v, change.ci95)),
-        change.relative.map_or_else(|| "–".into(), |r| format!("{:+.2}%", r * 100.0)),
+        change.relative.map_or_else(|| "–".into(), percent),
         change.p99_ms.map_or_else(|| "overloaded".into(), |p| decimals(p, 2)),
         if change.holds { "hold" } else { "missed" }.into(),
     ]
+}
+
+/// `+1.23%`; what rounds to nothing has no sign.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 0.005 { "0.00%".into() } else { format!("{percent:+.2}%") }
 }
 
 /// Every number, for spreadsheets: names with units, no rounding.
@@ -342,8 +369,7 @@ pub fn tune_csv(outcome: &TuneOutcome) -> Grid {
     let mut grid = Grid::new(&titles);
     let text = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();
     for (number, s) in outcome.settings.iter().enumerate() {
-        let mut row =
-            vec![s.policy.label.clone(), s.policy.kind.clone(), s.instances.to_string()];
+        let mut row = vec![s.policy.label.clone(), s.policy.kind.clone(), s.instances.to_string()];
         row.extend(outcome.over.iter().map(|path| {
             s.coords.get(path).map(|v| v.trim_matches('"').to_owned()).unwrap_or_default()
         }));

@@ -36,10 +36,9 @@ pub(crate) fn read(sweep: &Node, problems: &mut Vec<Problem>) -> Vec<AxisNode> {
             entries.iter().for_each(|e| nested(e, &e.key, &mut axes, problems));
         }
         Value::List(items) => items.iter().for_each(|item| listed(item, &mut axes, problems)),
-        _ => problems.push(
-            Problem::new(BAD_AXIS, sweep.span, "axes are a table of paths")
-                .help("write [sweep] or [tune.over], and below it \"dynamic.max_wait\" = { values = […] }"),
-        ),
+        _ => problems.push(Problem::new(BAD_AXIS, sweep.span, "axes are a table of paths").help(
+            "write [sweep] or [tune.over], and below it \"dynamic.max_wait\" = { values = […] }",
+        )),
     }
     for (i, axis) in axes.iter().enumerate() {
         if axes[..i].iter().any(|a| a.path == axis.path) {

@@ -18,14 +18,8 @@ pub enum Objective {
 }
 
 /// Every objective, as it is written.
-const KNOWN: &[&str] = &[
-    "max rate",
-    "min p99",
-    "min p(99)",
-    "min mean",
-    "min instances",
-    "min gpu-time",
-];
+const KNOWN: &[&str] =
+    &["max rate", "min p99", "min p(99)", "min mean", "min instances", "min gpu-time"];
 
 /// Objectives of later versions, and what they wait for.
 const LATER: &[(&str, &str)] = &[
@@ -68,7 +62,9 @@ impl Objective {
             },
             None => NoObjective {
                 what: format!("\"{text}\" is no objective"),
-                help: format!("write one of \"{known}\", or another percentile as in \"min p(95)\""),
+                help: format!(
+                    "write one of \"{known}\", or another percentile as in \"min p(95)\""
+                ),
                 later: false,
             },
         })

@@ -155,7 +155,8 @@ fn many<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 
 fn tune(generator: &mut SchemaGenerator) -> Value {
     let objective = "\"max rate\", \"min p99\" (or another percentile, as in \"min p(95)\"), \
-                     \"min mean\", \"min instances\" or \"min gpu-time\"; thresholds are constraints.";
+                     \"min mean\", \"min instances\" or \"min gpu-time\"; thresholds are \
+                     constraints.";
     let mut over = sweep();
     let mut indifference = one::<Fraction>(generator);
     for (schema, what) in [

@@ -114,10 +114,10 @@ impl From<&super::Axis> for AxisTable {
 
 impl From<&super::Tune> for WrittenTune {
     fn from(tune: &super::Tune) -> Self {
-        let policies = tune.policies.as_ref().map(|labels| AxisTable {
-            path: "policy".into(),
-            values: labels.clone(),
-        });
+        let policies = tune
+            .policies
+            .as_ref()
+            .map(|labels| AxisTable { path: "policy".into(), values: labels.clone() });
         Self {
             objective: tune.objective.to_string(),
             over: policies.into_iter().chain(tune.over.iter().map(AxisTable::from)).collect(),

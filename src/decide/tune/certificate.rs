@@ -39,7 +39,8 @@ pub(super) fn certified(
     let offered = scenario.total_rate_per_s();
     let highest = value.filter(|_| objective == Objective::MaxRate);
     let above = offered.zip(highest).is_some_and(|(offered, highest)| offered > highest);
-    if let Some(scaled) = highest.filter(|_| above).and_then(|rate| scenario.with_total_rate(rate)) {
+    if let Some(scaled) = highest.filter(|_| above).and_then(|rate| scenario.with_total_rate(rate))
+    {
         scenario = scaled;
     }
     Certified { scenario, at_highest_rate: above }

@@ -163,11 +163,7 @@ impl Contest {
         Ok(())
     }
 
-    fn by_instances(
-        &mut self,
-        candidates: &[Candidate],
-        judge: &Judge<'_>,
-    ) -> Result<(), NoTune> {
+    fn by_instances(&mut self, candidates: &[Candidate], judge: &Judge<'_>) -> Result<(), NoTune> {
         let comparisons = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         let all: Vec<usize> = (0..candidates.len()).collect();
         let scores = each(&all, |i| {
@@ -195,8 +191,9 @@ impl Contest {
         tune: &Tune,
         judge: &Judge<'_>,
     ) -> Result<(), NoTune> {
-        let alive: Vec<usize> =
-            (0..candidates.len()).filter(|i| !must_grow(&candidates[*i].setting().bench())).collect();
+        let alive: Vec<usize> = (0..candidates.len())
+            .filter(|i| !must_grow(&candidates[*i].setting().bench()))
+            .collect();
         let exact = each(&alive, |i| {
             let setting = candidates[i].setting();
             if !judge.exact(&setting)? {
@@ -234,11 +231,7 @@ impl Contest {
             };
             self.scores[i] = Some(score);
         }
-        self.guarantee = if sampled.is_empty() {
-            self.said(tune, "")
-        } else {
-            screened.guarantee
-        };
+        self.guarantee = if sampled.is_empty() { self.said(tune, "") } else { screened.guarantee };
         Ok(())
     }
 
@@ -267,8 +260,7 @@ impl Contest {
     }
 
     fn conclude(&mut self, candidates: &[Candidate], tune: &Tune) {
-        let feasible =
-            |i: &usize| matches!(self.fates[*i], Fate::Tied | Fate::Worse);
+        let feasible = |i: &usize| matches!(self.fates[*i], Fate::Tied | Fate::Worse);
         self.best = self.best_of((0..candidates.len()).filter(feasible), tune.objective);
         let mut ties: Vec<usize> =
             (0..candidates.len()).filter(|i| self.fates[*i] == Fate::Tied).collect();

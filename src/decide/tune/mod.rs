@@ -145,12 +145,7 @@ fn check(candidates: &[Candidate], tune: &Tune) -> Result<(), NoTune> {
     Ok(())
 }
 
-fn frame(
-    loaded: &Loaded,
-    tune: &Tune,
-    candidates: &[Candidate],
-    contest: &Contest,
-) -> TuneOutcome {
+fn frame(loaded: &Loaded, tune: &Tune, candidates: &[Candidate], contest: &Contest) -> TuneOutcome {
     let frame = outcome_frame("tune", &loaded.scenario);
     let (closest_setting, closest) = match contest.closest(candidates) {
         Some((number, closest)) if contest.recommended.is_none() => (Some(number), Some(closest)),
@@ -182,6 +177,7 @@ fn frame(
         ladder: None,
         closest,
         closest_setting,
+        search_requests: contest.requests(),
         requests: contest.requests(),
         warnings: contest.warnings.clone(),
     }
@@ -196,12 +192,13 @@ fn waiting(
 ) -> Option<Waiting> {
     let best = |waits: bool| {
         let eligible = (0..candidates.len()).filter(|i| {
-            candidates[*i].waits() == waits
-                && matches!(contest.fates[*i], Fate::Tied | Fate::Worse)
+            candidates[*i].waits() == waits && matches!(contest.fates[*i], Fate::Tied | Fate::Worse)
         });
         contest.best_of(eligible, tune.objective)
     };
     let (without, with) = (best(false)?, best(true)?);
+    // Of equals the recommended one speaks for waiting.
+    let with = contest.recommended.filter(|i| candidates[*i].waits()).unwrap_or(with);
     let value = |i: usize| contest.scores[i].as_ref().and_then(|s| s.value);
     let (a, b) = (value(without)?, value(with)?);
     let gain = if tune.objective.maximises() { b / a - 1.0 } else { 1.0 - b / a };

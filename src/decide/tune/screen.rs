@@ -103,12 +103,8 @@ pub(super) fn screen(
     tune: &Tune,
     judge: &Judge<'_>,
 ) -> Result<Screened, Blank> {
-    let mut screened = Screened {
-        found: BTreeMap::new(),
-        best: best_exact,
-        guarantee: String::new(),
-        spent: 0,
-    };
+    let mut screened =
+        Screened { found: BTreeMap::new(), best: best_exact, guarantee: String::new(), spent: 0 };
     let mut alive: Vec<usize> = numbers.to_vec();
     let rivals = numbers.len().max(2) - 1 + usize::from(best_exact.is_some());
     let comparisons = u32::try_from(numbers.len()).unwrap_or(u32::MAX).saturating_mul(ROUNDS);

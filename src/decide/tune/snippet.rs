@@ -13,7 +13,9 @@ pub(super) fn snippets(chosen: &Candidate) -> Vec<Snippet> {
     match (policy.kind(), cap) {
         ("none", _) => vec![triton(chosen, 0, None)],
         // Greedy batching is a timer that never waits.
-        ("greedy", Some(cap)) => vec![triton(chosen, cap, Some(Nanos::ZERO)), torchserve(cap, Nanos::ZERO)],
+        ("greedy", Some(cap)) => {
+            vec![triton(chosen, cap, Some(Nanos::ZERO)), torchserve(cap, Nanos::ZERO)]
+        }
         ("dynamic", Some(cap)) if law.wait < Nanos::MAX => match law.anchor {
             Anchor::OldestArrival => vec![triton(chosen, cap, Some(law.wait))],
             Anchor::Pickup => vec![torchserve(cap, law.wait)],
