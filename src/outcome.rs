@@ -14,6 +14,7 @@ pub use guard::{
     KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, StandardError,
     ThresholdCheck,
 };
+pub mod tune;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -39,6 +39,8 @@ pub(super) enum Verb {
     Check(CheckArgs),
     /// Hold two scenarios or two results against each other, number by number
     Compare(CompareArgs),
+    /// Find the best settings for an objective, with a certificate
+    Tune(TuneArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
     /// Look at recorded arrivals
@@ -272,6 +274,30 @@ pub(super) struct CompareArgs {
     pub(super) inconclusive: OnInconclusive,
 }
 
+/// How `tune` searches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum TuneMethod {
+    /// Exactly where there is an exact solution, else by simulation
+    #[default]
+    Auto,
+    /// Exactly, or not at all
+    Exact,
+    /// By simulation
+    Simulation,
+    /// As auto, and follow the common advice beside it: raise cap and wait while thresholds hold
+    Ladder,
+}
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+pub(super) struct TuneArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    /// How settings are examined
+    #[arg(long, value_enum, default_value_t, value_name = "METHOD")]
+    pub(super) method: TuneMethod,
+}
+
 /// Arguments of `exact`.
 #[derive(Debug, Args)]
 pub(super) struct ExactArgs {
@@ -389,6 +415,8 @@ pub(super) enum SchemaOf {
     Comparison,
     /// Files of `check --bless`
     Baseline,
+    /// tune.json
+    Tune,
 }
 
 /// Arguments of `completions`.

@@ -43,6 +43,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaOf::Capacity => {
             schemars::schema_for!(crate::outcome::capacity::CapacityOutcome).to_value()
         }
+        SchemaOf::Tune => schemars::schema_for!(crate::outcome::tune::TuneOutcome).to_value(),
         SchemaOf::Outcome => schemars::schema_for!(crate::outcome::Outcome).to_value(),
         SchemaOf::Check => schemars::schema_for!(crate::outcome::Check).to_value(),
         SchemaOf::Comparison => schemars::schema_for!(crate::outcome::Comparison).to_value(),

@@ -18,6 +18,7 @@ mod show;
 mod signals;
 mod sweep;
 mod trace;
+mod tune;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -36,6 +37,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Capacity(args)) => capacity::run(args, &cli.common),
         Some(Verb::Check(args)) => check::run(args, &cli.common),
         Some(Verb::Compare(args)) => compare::run(args, &cli.common),
+        Some(Verb::Tune(args)) => tune::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

@@ -4,7 +4,7 @@ use super::fewest::fewest;
 use super::root::close_in;
 use super::sampled::{self, Effort, End, FIRST_LOOK, Place};
 use super::scan::{Read, Scan, Stretch, scan};
-use super::setting::{Blank, Reading, Setting};
+use super::setting::{Blank, Length, Reading, Setting};
 use crate::outcome::capacity::{CapacityCell, Closest, RateEnd, RateWindow};
 use crate::outcome::{Latency, Method as Found};
 use crate::scenario::{Metric, Scenario, Threshold};
@@ -41,13 +41,21 @@ pub struct Ask {
     pub precision: f64,
     /// Most requests of one simulation.
     pub most: u64,
+    /// How many intervals must hold together at 95 % (Bonferroni), those of one setting aside.
+    pub comparisons: u32,
     /// The load for which the fewest instances are wanted.
     pub fewest: Option<Load>,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { method: Method::Auto, precision: 0.005, most: 20_000_000, fewest: None }
+        Self {
+            method: Method::Auto,
+            precision: 0.005,
+            most: 20_000_000,
+            comparisons: 1,
+            fewest: None,
+        }
     }
 }
 
@@ -81,13 +89,15 @@ pub fn capacity(
 ) -> Result<CapacityCell, NoAnswer> {
     let (server, policy) = (&scenario.servers[server], &scenario.policies[policy]);
     let setting = Setting { scenario, server, policy };
-    answer(setting, coords, ask, control).map_err(|blank| match blank {
+    let cell = answer(setting, coords, ask, control).map_err(|blank| match blank {
         Blank::Uncovered(why) => NoAnswer::Uncovered(format!("{}: {why}", setting.label())),
         Blank::Stopped | Blank::TooClose => NoAnswer::Stopped,
-    })
+    })?;
+    control.add_cell();
+    Ok(cell)
 }
 
-fn answer(
+pub(super) fn answer(
     setting: Setting<'_>,
     coords: BTreeMap<String, String>,
     ask: &Ask,
@@ -106,7 +116,6 @@ fn answer(
         cell.requests += found.examined.iter().map(|s| s.requests).sum::<u64>();
         cell.fewest = Some(found);
     }
-    control.add_cell();
     Ok(cell)
 }
 
@@ -183,7 +192,8 @@ impl Search<'_> {
         } else if self.exact {
             self.setting.exactly(rate)
         } else {
-            self.setting.sampled(Some(rate), FIRST_LOOK.min(self.ask.most), None, self.control)
+            let length = Length { requests: FIRST_LOOK.min(self.ask.most), warmup: None };
+            self.setting.sampled(Some(rate), length, self.ask.comparisons, self.control)
         }
     }
 
@@ -294,7 +304,8 @@ impl Search<'_> {
             return self.exact_end(good, bad).map(Some);
         }
         let place = self.place(scan, stretch, side, good.rate, bad.rate);
-        let effort = Effort { precision: self.ask.precision, most: self.ask.most };
+        let Ask { precision, most, comparisons, .. } = *self.ask;
+        let effort = Effort { precision, most, comparisons };
         let (found, spent) = sampled::end(self.setting, place, effort, self.control)?;
         cell.requests += spent;
         let Some(End { reading, binds, interval }) = found else {

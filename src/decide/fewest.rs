@@ -2,7 +2,7 @@
 
 use super::capacity::{Ask, Load, covered};
 use super::sampled::FIRST_LOOK;
-use super::setting::{Blank, Reading, Setting};
+use super::setting::{Blank, Length, Reading, Setting};
 use crate::outcome::Method;
 use crate::outcome::capacity::{Fewest, Staffed};
 use crate::scenario::{Scenario, Server};
@@ -127,7 +127,8 @@ impl Search<'_> {
     fn sampled(&self, setting: &Setting<'_>) -> Result<Reading, Blank> {
         let mut requests = FIRST_LOOK.min(self.ask.most);
         loop {
-            let reading = setting.sampled(None, requests, None, self.control)?;
+            let length = Length { requests, warmup: None };
+            let reading = setting.sampled(None, length, self.ask.comparisons, self.control)?;
             if setting.replays() || reading.clear() || requests >= self.ask.most {
                 return Ok(reading);
             }

@@ -19,6 +19,7 @@ mod root;
 mod sampled;
 mod scan;
 mod setting;
+mod tune;
 
 pub use baseline::{key_changes, read_baseline, record};
 pub use capacity::{Ask, Load, Method, NoAnswer, capacity, settings};
@@ -26,3 +27,4 @@ pub use change::{pair_up, shifts};
 pub use check::{Question, check, simulate};
 pub use compare::{compare, from_outcome};
 pub use oracle::against_exact;
+pub use tune::{NoTune, TuneAsk, contestants, tune, tuned_scenario};

@@ -8,9 +8,8 @@
 //! narrows, so that few requests are spent far from the root.
 
 use super::root::close_in;
-use super::setting::{Blank, Reading, Setting};
+use super::setting::{Blank, Length, Reading, Setting};
 use crate::study::Control;
-use crate::time::Nanos;
 
 /// Measured requests at each rate of the first look.
 pub(crate) const FIRST_LOOK: u64 = 200_000;
@@ -26,6 +25,8 @@ pub(crate) struct Effort {
     pub(crate) precision: f64,
     /// Most requests at one rate.
     pub(crate) most: u64,
+    /// How many intervals must hold together.
+    pub(crate) comparisons: u32,
 }
 
 /// An end of a stretch.
@@ -55,8 +56,8 @@ struct Curve<'a> {
     setting: Setting<'a>,
     control: &'a Control,
     place: Place,
-    requests: u64,
-    warmup: Option<Nanos>,
+    length: Length,
+    comparisons: u32,
     readings: Vec<Reading>,
 }
 
@@ -65,12 +66,13 @@ impl Curve<'_> {
         let place = match self.readings.binary_search_by(|r| r.rate.total_cmp(&rate)) {
             Ok(place) => place,
             Err(place) => {
+                let (length, comparisons) = (self.length, self.comparisons);
                 let reading =
-                    self.setting.sampled(Some(rate), self.requests, self.warmup, self.control)?;
+                    self.setting.sampled(Some(rate), length, comparisons, self.control)?;
                 // The start-up found first holds for the rates nearby: a deletion that jumps from
                 // rate to rate would be noise.
                 if reading.stable {
-                    self.warmup.get_or_insert(reading.warmup);
+                    self.length.warmup.get_or_insert(reading.warmup);
                 }
                 self.readings.insert(place, reading);
                 place
@@ -179,7 +181,9 @@ pub(crate) fn end(
     let mut spent = 0;
     loop {
         let readings = Vec::new();
-        let mut curve = Curve { setting, control, place, requests, warmup: None, readings };
+        let length = Length { requests, warmup: None };
+        let comparisons = effort.comparisons;
+        let mut curve = Curve { setting, control, place, length, comparisons, readings };
         let replays = setting.replays();
         let fine = if replays { 1e-7 * start.1 } else { FINE * (start.1 - start.0).abs() };
         let Some(found) = curve.interval(start, fine)? else {

@@ -82,6 +82,15 @@ impl Reading {
     }
 }
 
+/// How long a simulation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Length {
+    /// Measured requests over all replications.
+    pub(crate) requests: u64,
+    /// Start-up to delete; `None` finds it with a pilot.
+    pub(crate) warmup: Option<Nanos>,
+}
+
 /// Why there is no reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Blank {
@@ -169,12 +178,12 @@ impl<'a> Setting<'a> {
         self.scenario.outside(self.server).as_ms()
     }
 
-    /// The reading of a simulation of `requests` at a rate (`None`: as the scenario states it).
+    /// The reading of a simulation at a rate (`None`: as the scenario states it).
     pub(crate) fn sampled(
         &self,
         rate: Option<f64>,
-        requests: u64,
-        warmup: Option<Nanos>,
+        length: Length,
+        comparisons: u32,
         control: &Control,
     ) -> Result<Reading, Blank> {
         let scaled = match rate {
@@ -187,9 +196,10 @@ impl<'a> Setting<'a> {
             // It would be looked at only to see that.
             return Ok(growing(rate.unwrap_or(0.0)));
         }
+        let Length { requests, warmup } = length;
         let look = Look { thresholds: &thresholds, requests, warmup, quantiles: &[] };
         let seen = observe(&at.bench(), &look, control).ok_or(Blank::Stopped)?;
-        Ok(reading(&thresholds, seen, rate.unwrap_or(0.0)))
+        Ok(reading(&thresholds, &seen, rate.unwrap_or(0.0), comparisons))
     }
 }
 
@@ -200,9 +210,14 @@ fn growing(rate: f64) -> Reading {
 }
 
 /// What an observed cell says of its thresholds.
-pub(crate) fn reading(thresholds: &[&Threshold], seen: Observed, rate: f64) -> Reading {
+pub(crate) fn reading(
+    thresholds: &[&Threshold],
+    seen: &Observed,
+    rate: f64,
+    comparisons: u32,
+) -> Reading {
     let marks = thresholds.iter().zip(&seen.evidence).zip(&seen.values);
-    let count = thresholds.len();
+    let count = thresholds.len() * comparisons.max(1) as usize;
     let marks = marks.map(|((threshold, e), &(value, value_half))| {
         let (margin, scale) = margin(threshold, e.value);
         let [below, above] = reach(threshold, e.value, joint_half(e, count)).map(|d| d / scale);
@@ -212,7 +227,7 @@ pub(crate) fn reading(thresholds: &[&Threshold], seen: Observed, rate: f64) -> R
         rate,
         marks: marks.collect(),
         stable: seen.stable,
-        latency: seen.latency_ms,
+        latency: seen.latency_ms.clone(),
         requests: seen.requests,
         warmup: seen.warmup,
     }

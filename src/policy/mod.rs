@@ -14,6 +14,7 @@ mod static_size;
 mod triton;
 
 use crate::tagged::{BadParam, tagged};
+use crate::time::Nanos;
 pub use batcher::{Batcher, Event, Interest, Promises};
 pub use dynamic::{Anchor, Dynamic, MaxWait};
 pub use greedy::Greedy;
@@ -67,6 +68,17 @@ impl Policy {
             Self::Greedy(p) => Some(p.law()),
             Self::Dynamic(p) => Some(p.law()),
             Self::Triton(_) => None,
+        }
+    }
+
+    /// How long the rule may hold a request back although an instance is free; zero where a single
+    /// request fills a batch.
+    #[must_use]
+    pub fn max_wait(&self) -> Nanos {
+        match (self.textbook(), self) {
+            (Some(law), _) if law.target > 1 => law.wait,
+            (_, Self::Triton(p)) if p.max_batch_size > 1 => p.delay(),
+            _ => Nanos::ZERO,
         }
     }
 

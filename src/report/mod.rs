@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod grid;
 mod junit;
+mod tune;
 
 pub use crate::number::{count, decimals, plus_minus, points_or_percent, quantity, rate};
 pub use annotations::annotations;
@@ -18,6 +19,7 @@ pub use check::{
 pub use compare::{comparison_csv, comparison_markdown, comparison_text};
 pub use grid::{Align, Column, Grid};
 pub use junit::junit;
+pub use tune::{tune_changes, tune_csv, tune_lines, tune_rest, tune_table};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub(crate) struct AxisNode {
 
 const AXIS_KEYS: &[&str] = &["values", "from", "to", "step", "points"];
 
-/// Expands `[sweep]`.
+/// Expands `[sweep]`, or `over` of `[tune]`.
 pub(crate) fn read(sweep: &Node, problems: &mut Vec<Problem>) -> Vec<AxisNode> {
     let mut axes = Vec::new();
     match &sweep.value {
@@ -36,21 +36,20 @@ pub(crate) fn read(sweep: &Node, problems: &mut Vec<Problem>) -> Vec<AxisNode> {
             entries.iter().for_each(|e| nested(e, &e.key, &mut axes, problems));
         }
         Value::List(items) => items.iter().for_each(|item| listed(item, &mut axes, problems)),
-        _ => problems.push(
-            Problem::new(BAD_AXIS, sweep.span, "`sweep` must be a table of paths")
-                .help("write [sweep] and below it \"dynamic.max_wait\" = { values = […] }"),
-        ),
+        _ => problems.push(Problem::new(BAD_AXIS, sweep.span, "axes are a table of paths").help(
+            "write [sweep] or [tune.over], and below it \"dynamic.max_wait\" = { values = […] }",
+        )),
     }
     for (i, axis) in axes.iter().enumerate() {
         if axes[..i].iter().any(|a| a.path == axis.path) {
-            let what = format!("`{}` is swept twice", axis.path);
+            let what = format!("`{}` varies twice", axis.path);
             problems.push(Problem::new(BAD_AXIS, axis.path_span, what).help("keep one of the two"));
         }
     }
     let cells = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()));
     if cells.is_none_or(|n| n > MAX_CELLS) {
         problems.push(
-            Problem::new(BAD_AXIS, sweep.span, "this sweep has more than 1,000,000 points")
+            Problem::new(BAD_AXIS, sweep.span, "these axes span more than 1,000,000 points")
                 .help("take fewer values per axis, or several scenarios"),
         );
     }

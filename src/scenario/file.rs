@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::time::Nanos;
 use crate::units::{Fraction, HELP_MARK, Rate, parse_duration};
 use schemars::JsonSchema;
-use serde::de::{Error, Visitor};
+use serde::de::{Error, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -41,6 +41,9 @@ pub(crate) struct File {
     /// Axes of a sweep; the list form is for writers whose tables have no order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) sweep: Vec<AxisTable>,
+    /// What to seek, over which settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tune: Option<WrittenTune>,
 }
 
 /// The keys at the top of a scenario.
@@ -56,6 +59,7 @@ pub(crate) const ROOT_KEYS: &[&str] = &[
     "policy",
     "threshold",
     "sweep",
+    "tune",
 ];
 
 /// `[run]`: how long and how precisely to simulate.
@@ -362,6 +366,35 @@ pub(crate) struct ThresholdTable {
     /// Only the policy of this label (default: policies with guard = true, else all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) policy: Option<String>,
+}
+
+/// `[tune]`: what to seek, over which settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TuneTable {
+    /// "max rate", "min p99" (or another percentile, as in "min p(95)"), "min mean",
+    /// "min instances" or "min gpu-time"; thresholds are constraints.
+    #[serde(default)]
+    pub(crate) objective: Option<String>,
+    /// Read apart: axes as in `[sweep]`, and `policy`, a list of labels.
+    #[serde(default, rename = "over")]
+    pub(crate) _over: Option<IgnoredAny>,
+    /// Settings within this share of the best count as equal to it (default 1%).
+    #[serde(default)]
+    pub(crate) indifference: Option<Fraction>,
+}
+
+/// `[tune]` as it is written back.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct WrittenTune {
+    /// What is sought.
+    pub(crate) objective: String,
+    /// The axes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) over: Vec<AxisTable>,
+    /// The indifference zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) indifference: Option<Fraction>,
 }
 
 /// One axis of a sweep: its values, or where they start, end, and how far apart they are.

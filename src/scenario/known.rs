@@ -45,7 +45,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
 /// Keys that later versions know, by the table they belong to.
 pub(crate) fn later_keys(table: Table) -> &'static [&'static str] {
     match table {
-        Table::Root => &["tune", "model", "gpu", "kv"],
+        Table::Root => &["model", "gpu", "kv"],
         Table::Arrivals => &[
             "lengths",
             "retries",

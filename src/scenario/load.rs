@@ -2,7 +2,7 @@
 
 use super::axes::AxisNode;
 use super::diag::{CONFLICT, Diagnostic, Place, Problem, Span, Texts};
-use super::resolve::Resolver;
+use super::resolve::{Axes, Resolver};
 use super::set::{self, Edit};
 use super::source::{Format, Input, decode};
 use super::supply::{Cache, Files};
@@ -50,7 +50,8 @@ pub fn load(source: &Input, sets: &[String], files: &dyn Files) -> Result<Loaded
     let read = resolve(&tree, &stem, total, Some(files), &mut cache, &mut texts);
     let (scenario, axes) = read.map_err(|p| diagnose(&texts, p))?;
     let mut loaded = Loaded { scenario, warnings: Vec::new(), tree, stem, texts, cache, total };
-    loaded.check_axes(&axes, files)?;
+    loaded.check_axes(&axes.sweep, "sweep", files)?;
+    loaded.check_axes(&axes.over, "search", files)?;
     let warnings = check::warnings(&loaded.scenario, &loaded.tree);
     loaded.warnings = diagnose(&loaded.texts, warnings);
     Ok(loaded)
@@ -62,7 +63,7 @@ fn diagnose(texts: &Texts, mut problems: Vec<Problem>) -> Vec<Diagnostic> {
     problems.into_iter().map(|p| texts.diagnose(p)).collect()
 }
 
-type Resolved = (Scenario, Vec<AxisNode>);
+type Resolved = (Scenario, Axes);
 
 fn resolve(
     tree: &Node,
@@ -102,8 +103,8 @@ impl Loaded {
         self.texts.place(span)
     }
 
-    /// The scenario at one point of its sweep: each path set to its value, and no sweep of its
-    /// own.
+    /// The scenario at one point of its sweep or search: each path set to its value, and neither
+    /// of its own.
     ///
     /// # Errors
     /// A value does not fit its path; [`load`] has tried every value of every axis with the first
@@ -136,6 +137,7 @@ impl Loaded {
     ) -> Result<Scenario, Vec<Problem>> {
         let mut tree = self.tree.clone();
         tree.remove("sweep");
+        tree.remove("tune");
         let mut total = self.total;
         for (path, path_span, value, span) in edits {
             let value = parse_value(value, span);
@@ -149,7 +151,12 @@ impl Loaded {
     }
 
     /// Tries every value of every axis, with the first value of the others.
-    fn check_axes(&mut self, axes: &[AxisNode], files: &dyn Files) -> Result<(), Vec<Diagnostic>> {
+    fn check_axes(
+        &mut self,
+        axes: &[AxisNode],
+        of: &str,
+        files: &dyn Files,
+    ) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let mut cache = std::mem::take(&mut self.cache);
         let mut texts = std::mem::take(&mut self.texts);
@@ -160,7 +167,7 @@ impl Loaded {
                     Some((other.path.as_str(), other.path_span, text.as_str(), *span))
                 });
                 if let Err(found) = self.point(edits, Some(files), &mut cache, &mut texts) {
-                    problems.extend(found.into_iter().map(|p| in_axis(p, axis, varied)));
+                    problems.extend(found.into_iter().map(|p| in_axis(p, axis, varied, of)));
                     break;
                 }
             }
@@ -172,13 +179,13 @@ impl Loaded {
 }
 
 /// Says which value of which axis a problem came with.
-fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span)) -> Problem {
+fn in_axis(mut problem: Problem, axis: &AxisNode, value: &(String, Span), of: &str) -> Problem {
     if !problem.span.is_some() {
         problem.span = value.1;
     }
     // At the axis itself the place says it all.
     if problem.span != value.1 && problem.span != axis.path_span {
-        problem.help.push(format!("this is `{}` = {} of the sweep", axis.path, value.0));
+        problem.help.push(format!("this is `{}` = {} of the {of}", axis.path, value.0));
     }
     problem
 }

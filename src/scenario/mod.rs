@@ -17,6 +17,7 @@ mod file;
 mod json;
 mod known;
 mod load;
+mod objective;
 mod rates;
 mod resolve;
 mod schema;
@@ -26,12 +27,14 @@ mod source;
 mod supply;
 mod threshold;
 mod tree;
+mod tune;
 mod write;
 mod yaml;
 
 pub use change::{ChangeLimit, parse_change};
 pub use diag::{CODES, Diagnostic, Place, Severity, Text};
 pub use load::{Loaded, load};
+pub use objective::Objective;
 pub use schema::{schema, starter};
 pub use source::{Format, Input};
 pub use supply::{Disk, Files, TraceParser, TraceProblem};
@@ -65,6 +68,8 @@ pub struct Scenario {
     pub thresholds: Vec<Threshold>,
     /// Axes of a sweep, in order of the file.
     pub sweep: Vec<Axis>,
+    /// What `tune` seeks, when the scenario says so.
+    pub tune: Option<Tune>,
 }
 
 /// How long and how precisely to simulate.
@@ -258,6 +263,19 @@ pub enum Op {
     Above,
     /// `>=`
     AtLeast,
+}
+
+/// What `tune` seeks, and over which settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tune {
+    /// What makes one setting better than another.
+    pub objective: Objective,
+    /// Labels of the policies that compete; `None` for all.
+    pub policies: Option<Vec<String>>,
+    /// What varies.
+    pub over: Vec<Axis>,
+    /// Settings within this share of the best count as equal to it.
+    pub indifference: f64,
 }
 
 /// One axis of a sweep.

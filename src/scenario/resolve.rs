@@ -22,6 +22,15 @@ const SEED: u64 = 42;
 /// Sources are told apart by one byte, and so are classes.
 const MOST_SOURCES: usize = 255;
 
+/// The axes of a scenario, with their places.
+#[derive(Debug)]
+pub(crate) struct Axes {
+    /// Of `[sweep]`.
+    pub(crate) sweep: Vec<AxisNode>,
+    /// Of `[tune]`.
+    pub(crate) over: Vec<AxisNode>,
+}
+
 /// One reading of a tree.
 pub(crate) struct Resolver<'a> {
     pub(crate) files: Option<&'a dyn Files>,
@@ -40,7 +49,7 @@ impl Resolver<'_> {
     ///
     /// The second part holds the axes with their places. Problems are left in `problems`; the
     /// scenario is `None` if there are any.
-    pub(crate) fn read(&mut self, root: &Node, stem: &str) -> Option<(Scenario, Vec<AxisNode>)> {
+    pub(crate) fn read(&mut self, root: &Node, stem: &str) -> Option<(Scenario, Axes)> {
         self.root_keys(root);
         let name = self.name(root, stem);
         let seed = self.optional(root, "seed").unwrap_or(SEED);
@@ -54,6 +63,10 @@ impl Resolver<'_> {
         let axes = match root.get("sweep") {
             Some(sweep) => axes::read(sweep, &mut self.problems),
             None => Vec::new(),
+        };
+        let (tune, over) = match self.tune(root, &policies) {
+            Some((tune, over)) => (Some(tune), over),
+            None => (None, Vec::new()),
         };
         self.distinct(root, &arrivals, &servers, &policies);
         if !self.problems.is_empty() {
@@ -77,8 +90,9 @@ impl Resolver<'_> {
             policies,
             thresholds,
             sweep,
+            tune,
         };
-        Some((scenario, axes))
+        Some((scenario, Axes { sweep: axes, over }))
     }
 
     fn push(&mut self, problem: Problem) {

@@ -4,6 +4,7 @@ use super::file::{ClientTable, CurveTable, RunTable, ServerTable, ThresholdTable
 use crate::arrivals::{Items, Process};
 use crate::policy::Policy;
 use crate::time::Nanos;
+use crate::units::Fraction;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -69,6 +70,7 @@ fn sections(generator: &mut SchemaGenerator) -> Map<String, Value> {
     add("policy", "Policies to compare.", many::<Policy>(generator));
     add("threshold", "Objectives to judge.", many::<ThresholdTable>(generator));
     add("sweep", "Axes of a sweep: paths such as \"dynamic.max_wait\".", sweep());
+    add("tune", "What to seek, and over which settings.", tune(generator));
     properties
 }
 
@@ -160,6 +162,32 @@ fn one<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 fn many<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     let item = one::<T>(generator);
     json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] })
+}
+
+fn tune(generator: &mut SchemaGenerator) -> Value {
+    let objective = "\"max rate\", \"min p99\" (or another percentile, as in \"min p(95)\"), \
+                     \"min mean\", \"min instances\" or \"min gpu-time\"; thresholds are \
+                     constraints.";
+    let mut over = sweep();
+    let mut indifference = one::<Fraction>(generator);
+    for (schema, what) in [
+        (&mut over, "What varies: axes as in [sweep], and `policy`, a list of labels."),
+        (&mut indifference, "Settings within this share of the best count as equal (default 1%)."),
+    ] {
+        if let Value::Object(object) = schema {
+            object.insert("description".into(), what.into());
+        }
+    }
+    json!({
+        "type": "object",
+        "properties": {
+            "objective": { "type": "string", "description": objective },
+            "over": over,
+            "indifference": indifference,
+        },
+        "required": ["objective"],
+        "additionalProperties": false,
+    })
 }
 
 fn sweep() -> Value {

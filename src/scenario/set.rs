@@ -1,7 +1,7 @@
 //! Changing a scenario by path: `--set dynamic.max_wait=3ms`, sweep axes, points of a sweep.
 //!
-//! Paths: `name`, `seed`, `run.KEY`, `curve.KEY`, `client.KEY`; `server.KEY` or `LABEL.KEY` of a
-//! server (nested tables too: `server.cost.fixed`); `arrivals.KEY` of a single source or
+//! Paths: `name`, `seed`, `run.KEY`, `curve.KEY`, `client.KEY`, `tune.KEY`; `server.KEY` or
+//! `LABEL.KEY` of a server (nested tables too: `server.cost.fixed`); `arrivals.KEY` of a single source or
 //! `arrivals.NAME.KEY`; `LABEL.KEY` of a policy, whose label is its kind unless given.
 //! `arrivals.rate` with several sources is their total; the sources keep their proportions.
 
@@ -32,6 +32,7 @@ pub(crate) const RESERVED: &[&str] = &[
     "policy",
     "threshold",
     "sweep",
+    "tune",
 ];
 
 /// Splits a `--set` argument, number `source` of the texts, into path, value and their places.
@@ -104,7 +105,7 @@ fn locate<'p>(root: &Node, path: &'p str) -> Option<(Target, &'p str)> {
     if matches!(path, "name" | "seed") {
         return Some((whole(""), path));
     }
-    for section in ["run", "curve", "client"] {
+    for section in ["run", "curve", "client", "tune"] {
         if let Some(keys) = after(path, section) {
             return Some((whole(section), keys));
         }
@@ -272,6 +273,9 @@ fn beginnings(root: &Node) -> Vec<String> {
     }
     all.extend(servers.into_iter().flatten().map(str::to_owned));
     all.extend(["run", "curve", "client", "name", "seed"].map(str::to_owned));
+    if root.get("tune").is_some() {
+        all.push("tune".into());
+    }
     all
 }
 

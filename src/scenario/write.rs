@@ -2,7 +2,7 @@
 
 use super::file::{
     ArrivalsTable, AxisTable, ClientTable, CurveTable, EndText, File, OverheadTable, PolicyTable,
-    QueueLimit, RunTable, ServerTable, ThresholdTable, WarmupText,
+    QueueLimit, RunTable, ServerTable, ThresholdTable, WarmupText, WrittenTune,
 };
 use super::{CurvePoints, End, Overhead, Scenario, Warmup};
 use crate::arrivals::Items;
@@ -59,6 +59,7 @@ impl Scenario {
             policy: self.policies.iter().map(PolicyTable::from).collect(),
             threshold: self.thresholds.iter().map(ThresholdTable::from).collect(),
             sweep: self.sweep.iter().map(AxisTable::from).collect(),
+            tune: self.tune.as_ref().map(WrittenTune::from),
         }
     }
 }
@@ -121,5 +122,19 @@ impl From<&super::Threshold> for ThresholdTable {
 impl From<&super::Axis> for AxisTable {
     fn from(axis: &super::Axis) -> Self {
         Self { path: axis.path.clone(), values: axis.values.clone() }
+    }
+}
+
+impl From<&super::Tune> for WrittenTune {
+    fn from(tune: &super::Tune) -> Self {
+        let policies = tune
+            .policies
+            .as_ref()
+            .map(|labels| AxisTable { path: "policy".into(), values: labels.clone() });
+        Self {
+            objective: tune.objective.to_string(),
+            over: policies.into_iter().chain(tune.over.iter().map(AxisTable::from)).collect(),
+            indifference: Fraction::new(tune.indifference),
+        }
     }
 }

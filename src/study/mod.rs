@@ -27,5 +27,5 @@ pub use run::{
     simulate_cell, simulate_sections, tasks, tool,
 };
 pub use setup::{Bench, Engine, Portion};
-pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
+pub use sweep::{SweepCell, axis_values, plan as plan_sweep, plan_over};
 pub use verdict::limits_ns;

@@ -31,6 +31,8 @@ pub struct Observed {
     pub utilization: f64,
     /// Items in a batch, on average.
     pub mean_batch: f64,
+    /// Numbers of all replications together, for comparing settings.
+    pub pooled: Section,
     /// The same numbers of every replication, in order.
     pub sections: Vec<Section>,
     /// Measured requests.
@@ -41,7 +43,7 @@ pub struct Observed {
     pub stable: bool,
 }
 
-/// One replication of an observed cell.
+/// One replication of an observed cell, or all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// Mean latency, ms.
@@ -130,6 +132,7 @@ fn observed<L: LatencyStore>(
         utilization,
         mean_batch: measure::batches(&measured.pooled).0.mean,
         sections: measured.sections.iter().map(|s| section(s, look.quantiles)).collect(),
+        pooled: section(&measured.pooled, look.quantiles),
         requests: measured.pooled.offered,
         warmup: measured.warmup,
         stable,

@@ -23,11 +23,16 @@ pub struct SweepCell {
 /// appear once for every combination of the axes that do concern them.
 #[must_use]
 pub fn plan(scenario: &Scenario) -> Vec<SweepCell> {
+    plan_over(scenario, &scenario.sweep)
+}
+
+/// The same for any axes.
+#[must_use]
+pub fn plan_over(scenario: &Scenario, axes: &[Axis]) -> Vec<SweepCell> {
     let mut cells = Vec::new();
     for server in 0..scenario.servers.len() {
         for policy in 0..scenario.policies.len() {
-            let axes: Vec<&Axis> =
-                scenario.sweep.iter().filter(|a| concerns(scenario, a, policy, server)).collect();
+            let axes = axes.iter().filter(|a| concerns(scenario, a, policy, server));
             let mut coords: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
             for axis in axes {
                 coords = coords

@@ -151,6 +151,7 @@ pub fn world(process: Process, cost: Cost, policy: Policy) -> Scenario {
         policies: vec![Labelled { label: policy.kind().into(), guard: false, policy }],
         thresholds: Vec::new(),
         sweep: Vec::new(),
+        tune: None,
     }
 }
 
