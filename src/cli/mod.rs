@@ -8,9 +8,12 @@ mod files;
 mod import;
 mod init;
 mod input;
+mod journal;
+mod merge;
 mod plot;
 mod progress;
 mod run;
+mod shard;
 mod show;
 mod signals;
 mod sweep;
@@ -30,6 +33,7 @@ pub fn main() -> ExitCode {
         None => init::greet(),
         Some(Verb::Run(args)) => run::run(args, &cli.common),
         Some(Verb::Sweep(args)) => sweep::run(args, &cli.common),
+        Some(Verb::Merge(args)) => merge::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

@@ -12,6 +12,7 @@ mod exact;
 mod measure;
 mod run;
 mod setup;
+mod shard;
 mod sweep;
 mod verdict;
 
@@ -21,5 +22,6 @@ pub use curve::curve_points;
 pub use exact::exact;
 pub use run::{CellDone, CellTask, Options, Stalled, outcome_frame, run, simulate_cell};
 pub use setup::{Bench, Engine, Portion};
+pub use shard::Shard;
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
 pub use verdict::limits_ns;
