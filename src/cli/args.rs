@@ -1,6 +1,7 @@
 //! The arguments of every verb.
 
 use crate::report::Format;
+use crate::study::Shard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -41,6 +42,8 @@ pub(super) enum Verb {
     Compare(CompareArgs),
     /// Find the best settings for an objective, with a certificate
     Tune(TuneArgs),
+    /// Put the shards of a sweep together: the same bytes as the single run
+    Merge(MergeArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
     /// Look at recorded arrivals
@@ -155,6 +158,24 @@ pub(super) struct SweepArgs {
     /// Start over instead of going on where an interrupted sweep stopped
     #[arg(long)]
     pub(super) fresh: bool,
+    /// Only part i of n, for many machines: every n-th cell, from the i-th; goes to
+    /// DIR/shard-i-of-n/
+    #[arg(long, value_name = "I/N")]
+    pub(super) shard: Option<Shard>,
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// Folders of all shards, or the folder that holds them
+    #[arg(value_name = "SHARD", required = true)]
+    pub(super) shards: Vec<PathBuf>,
+    /// Folder for results and charts (default: batchsim-out/<scenario>/)
+    #[arg(long, short, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// Draw no charts
+    #[arg(long)]
+    pub(super) no_charts: bool,
 }
 
 /// How a search examines a setting.

@@ -11,9 +11,12 @@ mod files;
 mod import;
 mod init;
 mod input;
+mod journal;
+mod merge;
 mod plot;
 mod progress;
 mod run;
+mod shard;
 mod show;
 mod signals;
 mod sweep;
@@ -38,6 +41,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Check(args)) => check::run(args, &cli.common),
         Some(Verb::Compare(args)) => compare::run(args, &cli.common),
         Some(Verb::Tune(args)) => tune::run(args, &cli.common),
+        Some(Verb::Merge(args)) => merge::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

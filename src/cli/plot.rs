@@ -102,7 +102,7 @@ fn read(path: &Path) -> Result<(Outcome, Vec<CdfFile>), Failure> {
         }
     }
     if outcome.study == "sweep" {
-        restore_sizes(&mut outcome, &folder.join(super::sweep::SIZES));
+        restore_sizes(&mut outcome, &folder.join(super::journal::SIZES));
     }
     Ok((outcome, cdfs))
 }

@@ -14,6 +14,7 @@ mod observe;
 mod run;
 mod sections;
 mod setup;
+mod shard;
 mod sweep;
 mod verdict;
 
@@ -27,5 +28,6 @@ pub use run::{
     simulate_cell, simulate_sections, tasks, tool,
 };
 pub use setup::{Bench, Engine, Portion};
+pub use shard::Shard;
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep, plan_over};
 pub use verdict::limits_ns;
