@@ -7,19 +7,27 @@
 mod batcher;
 mod dynamic;
 mod greedy;
+mod litserve;
+mod mosec;
 mod none;
 mod reason;
 mod size_or_timeout;
 mod static_size;
+mod torchserve;
 
+use crate::engine::Cx;
+use crate::record::Gone;
 use crate::tagged::{BadParam, tagged};
 pub use batcher::{Batcher, Event, Interest, Promises};
 pub use dynamic::{Anchor, Dynamic, MaxWait};
 pub use greedy::Greedy;
+pub use litserve::{LitServe, LitServeRelease, Windows};
+pub use mosec::{Channel, Mosec, MosecRelease};
 pub use none::Unbatched;
 pub use reason::{Law, Reason};
 pub use size_or_timeout::SizeOrTimeout;
 pub use static_size::Static;
+pub use torchserve::{BatchAggregator, TorchServe, TorchServeRelease};
 
 tagged! {
     /// The parameters of a policy, as a scenario gives them.
@@ -28,6 +36,9 @@ tagged! {
         "static" => Static(Static),
         "greedy" => Greedy(Greedy),
         "dynamic" => Dynamic(Dynamic),
+        "torchserve" => TorchServe(TorchServe),
+        "mosec" => Mosec(Mosec),
+        "litserve" => LitServe(LitServe),
     }
 }
 
@@ -42,6 +53,9 @@ impl Policy {
             Self::Static(p) => p.check(),
             Self::Greedy(p) => p.check(),
             Self::Dynamic(p) => p.check(),
+            Self::TorchServe(p) => p.check(),
+            Self::Mosec(p) => p.check(),
+            Self::LitServe(p) => p.check(),
         }
     }
 
@@ -62,6 +76,7 @@ impl Policy {
             Self::Static(p) => Some(p.law()),
             Self::Greedy(p) => Some(p.law()),
             Self::Dynamic(p) => Some(p.law()),
+            Self::TorchServe(_) | Self::Mosec(_) | Self::LitServe(_) => None,
         }
     }
 
@@ -90,19 +105,25 @@ impl Policy {
             Self::Dynamic(p) => {
                 visitor.visit(SizeOrTimeout::new(p.law(), &p.preferred_batch_sizes))
             }
+            Self::TorchServe(p) => visitor.visit(BatchAggregator::new(p)),
+            Self::Mosec(p) => visitor.visit(Channel::new(p)),
+            Self::LitServe(p) => visitor.visit(Windows::new(p)),
         }
     }
 
     /// Whether the policy itself keeps the queue short, whatever is offered.
     #[must_use]
     pub fn limits_queue(&self) -> bool {
-        false
+        matches!(self, Self::TorchServe(_) | Self::Mosec(_))
     }
 
     /// Items of a batch when the queue never empties; `None` is unbounded.
     #[must_use]
     pub fn saturated_batch(&self) -> Option<u32> {
-        self.cap()
+        match self {
+            Self::TorchServe(p) => Some(p.saturated_batch()),
+            other => other.cap(),
+        }
     }
 
     /// Most items in one batch; `None` is unbounded.
@@ -113,6 +134,9 @@ impl Policy {
             Self::Static(p) => Some(p.max_batch_size),
             Self::Greedy(p) => p.max_batch_size,
             Self::Dynamic(p) => Some(p.max_batch_size),
+            Self::TorchServe(p) => Some(p.batch_size),
+            Self::Mosec(p) => Some(p.max_batch_size),
+            Self::LitServe(p) => Some(p.max_batch_size),
         }
     }
 }
@@ -124,6 +148,18 @@ pub trait Visit {
 
     /// Does it.
     fn visit<B: Batcher>(self, batcher: B) -> Self::Out;
+}
+
+/// Refuses the requests at the front of a lane that have waited longer than their sources allow.
+fn refuse_late(lane: u8, cx: &mut Cx) {
+    if !cx.any_timeout() {
+        return;
+    }
+    while let Some(rid) = cx.waiting(lane, 0)
+        && cx.deadline(rid).is_some_and(|deadline| cx.now() > deadline)
+    {
+        cx.refuse(lane, 0, Gone::Expired, false);
+    }
 }
 
 /// `max_batch_size` must be at least one.
