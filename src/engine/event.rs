@@ -104,7 +104,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
     fn door(&mut self, time: u64, tag: u8) {
         let kind = self.cx.kinds.of(tag);
         let lane = self.policy.lane(kind);
-        if self.cx.waiting_total() >= u64::from(self.rules.queue_limit)
+        if self.crowded()
             || kind.items > self.policy.largest_request()
             || !self.policy.admits(kind, lane, &self.cx)
         {
@@ -117,6 +117,13 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         if self.policy.hears_arrivals() {
             self.policy.on(Event::Arrived { rid, lane }, &mut self.cx);
         }
+    }
+
+    /// Whether a further request would find the queue full.
+    fn crowded(&self) -> bool {
+        let limit = self.rules.queue_limit;
+        limit < u32::MAX
+            && self.cx.waiting_total() >= u64::from(limit) + u64::from(self.policy.places(&self.cx))
     }
 
     /// Earliest completion or timer.
@@ -254,6 +261,10 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
                     first = false;
                 }
             }
+        }
+        if first {
+            // Everybody in it has given up.
+            self.recorder.completed(&row, &[], &[], true);
         }
         if inflow.loops.is_some() {
             for rid in self.cx.batch(bid).spans.iter().flat_map(|s| s.rids()) {

@@ -110,6 +110,13 @@ pub trait Batcher {
         true
     }
 
+    /// How many requests would leave the queue at once, were they to arrive now, those in it
+    /// included. A policy may let a request that it has taken stay in its lane for a while; a
+    /// queue limit does not count these.
+    fn places(&self, _cx: &Cx) -> u32 {
+        0
+    }
+
     /// Whether [`on`](Self::on) wants to hear each arrival.
     fn hears_arrivals(&self) -> bool {
         false

@@ -10,17 +10,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
         ),
         "Policy" => (
             "policies",
-            &[
-                "length-bucket",
-                "vllm",
-                "torchserve",
-                "tf-serving",
-                "ray-serve",
-                "kserve",
-                "bentoml",
-                "litserve",
-                "mosec",
-            ],
+            &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"],
         ),
         "Cost" => (
             "costs",
@@ -67,7 +57,7 @@ pub(crate) fn later_keys(table: Table) -> &'static [&'static str] {
             "down",
             "sharing",
         ],
-        Table::Policy => &["release"],
+        Table::Policy => &[],
         Table::Other => &[],
     }
 }
@@ -115,7 +105,17 @@ const SPELLINGS: &[(&str, &[&str])] = &[
     ),
     (
         "instances",
-        &["instance_group", "instance_count", "workers", "minWorkers", "servers", "gpus"],
+        &[
+            "instance_group",
+            "instance_count",
+            "workers",
+            "minWorkers",
+            "maxWorkers",
+            "workers_per_device",
+            "num",
+            "servers",
+            "gpus",
+        ],
     ),
     ("threshold", &["thresholds", "slo", "slos", "objectives"]),
     ("policy", &["policies", "batching", "batcher"]),
