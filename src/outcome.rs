@@ -7,12 +7,17 @@
 pub mod capacity;
 mod compare;
 mod guard;
+mod validate;
 
 pub use compare::{CellComparison, Comparison, LimitCheck, Side};
 pub use guard::{
     Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
     KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, StandardError,
     ThresholdCheck,
+};
+pub use validate::{
+    Distance, Errors, FitStep, FittedOverheads, FourMs, LoadNumbers, LoadPoint, LoadValidation,
+    Observation, OverheadMs, RecordingInfo, SizeShare, Tolerance, Validation,
 };
 
 use schemars::JsonSchema;

@@ -8,10 +8,9 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
             "arrivals",
             &["weibull", "hyperexponential", "hawkes", "groups", "schedule", "clients"],
         ),
-        "Policy" => (
-            "policies",
-            &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"],
-        ),
+        "Policy" => {
+            ("policies", &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"])
+        }
         "Cost" => (
             "costs",
             &[

@@ -15,6 +15,7 @@ mod run;
 mod sections;
 mod setup;
 mod sweep;
+mod validate;
 mod verdict;
 
 pub use cell::{Budget, Measured, simulate};
@@ -28,4 +29,8 @@ pub use run::{
 };
 pub use setup::{Bench, Engine, Portion};
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep};
+pub use validate::{
+    FROZEN, Frozen, LoadTask, Model, Pacing, Path, fit, frozen, policy_of, textbook, validate,
+    validate_loads,
+};
 pub use verdict::limits_ns;
