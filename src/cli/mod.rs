@@ -13,11 +13,13 @@ mod init;
 mod input;
 mod plot;
 mod progress;
+mod recordings;
 mod run;
 mod show;
 mod signals;
 mod sweep;
 mod trace;
+mod validate;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -37,6 +39,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Check(args)) => check::run(args, &cli.common),
         Some(Verb::Compare(args)) => compare::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
+        Some(Verb::Validate(args)) => validate::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),
         Some(Verb::Import(args)) => import::run(args, &cli.common),
