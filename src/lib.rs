@@ -16,6 +16,7 @@ pub mod mutant;
 pub mod number;
 pub mod policy;
 pub mod record;
+pub mod recording;
 pub mod rng;
 pub mod stats;
 mod tagged;

@@ -7,6 +7,7 @@
 pub mod capacity;
 mod compare;
 mod guard;
+mod validate;
 
 pub use compare::{CellComparison, Comparison, LimitCheck, Side};
 pub use guard::{
@@ -15,6 +16,10 @@ pub use guard::{
     ThresholdCheck,
 };
 pub mod tune;
+pub use validate::{
+    Distance, Errors, FitStep, FittedOverheads, FourMs, LoadNumbers, LoadPoint, LoadValidation,
+    Observation, OverheadMs, RecordingInfo, SizeShare, Tolerance, Validation,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

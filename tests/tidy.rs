@@ -17,8 +17,20 @@ const FUNCTION: usize = 70;
 
 /// Modules that know no files, threads, argument parsers, drawing or serialisation.
 const CORE: &[&str] = &[
-    "time", "units", "number", "rng", "tagged", "arrivals", "cost", "policy", "engine", "llm",
-    "record", "stats", "exact",
+    "time",
+    "units",
+    "number",
+    "rng",
+    "tagged",
+    "arrivals",
+    "cost",
+    "policy",
+    "engine",
+    "llm",
+    "record",
+    "recording",
+    "stats",
+    "exact",
 ];
 
 /// A line, from 1, and what is wrong there.

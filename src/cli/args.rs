@@ -1,5 +1,6 @@
 //! The arguments of every verb.
 
+use super::validate::ValidateArgs;
 use crate::report::Format;
 use crate::study::Shard;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -46,6 +47,8 @@ pub(super) enum Verb {
     Merge(MergeArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
+    /// Hold a recording of a real server against what is predicted for it, and the textbook
+    Validate(Box<ValidateArgs>),
     /// Look at recorded arrivals
     Trace(TraceArgs),
     /// Draw the charts of a result again

@@ -15,6 +15,7 @@ mod journal;
 mod merge;
 mod plot;
 mod progress;
+mod recordings;
 mod run;
 mod shard;
 mod show;
@@ -22,6 +23,7 @@ mod signals;
 mod sweep;
 mod trace;
 mod tune;
+mod validate;
 
 use args::{Cli, Verb};
 use clap::Parser;
@@ -43,6 +45,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Tune(args)) => tune::run(args, &cli.common),
         Some(Verb::Merge(args)) => merge::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
+        Some(Verb::Validate(args)) => validate::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),
         Some(Verb::Import(args)) => import::run(args, &cli.common),

@@ -15,7 +15,8 @@ pub(super) fn draw_all(outcome: &Outcome, cdfs: &[CdfFile], folder: &Path) -> Re
     save(&drawn, folder)
 }
 
-fn save(drawn: &[Chart], folder: &Path) -> Result<(), Failure> {
+/// Writes charts as SVG and PNG.
+pub(super) fn save(drawn: &[Chart], folder: &Path) -> Result<(), Failure> {
     let write = |chart: &Chart| -> Result<(), Failure> {
         let svg = chart.svg().map_err(|e| Failure::Other(e.into()))?;
         files::write(&folder.join(format!("{}.svg", chart.name)), svg.as_bytes())?;

@@ -257,6 +257,30 @@ impl Cx {
         }
     }
 
+    /// Tells the client of a member of a batch that it will get no answer. An unstarted batch
+    /// loses the member; a pass that has begun is paid for as it is.
+    pub fn give_up(&mut self, batch: Bid, rid: Rid, why: Gone) {
+        let items = self.kind(rid).items;
+        let batch = &mut self.batches[batch.0 as usize];
+        let offset = |span: &Span| rid.wrapping_sub(span.first);
+        let Some(at) = batch.spans.iter().position(|span| offset(span) < span.len) else {
+            return;
+        };
+        self.commands += 1;
+        let Span { first, len } = batch.spans[at];
+        let before = rid.wrapping_sub(first);
+        let around = [
+            Span { first, len: before },
+            Span { first: rid.wrapping_add(1), len: len - before - 1 },
+        ];
+        batch.spans.splice(at..=at, around.into_iter().filter(|span| span.len > 0));
+        if batch.state != State::Running {
+            batch.size -= 1;
+            batch.items -= items;
+        }
+        self.refused.push((rid, why, false));
+    }
+
     /// Moves the `at`-th waiting request of a lane to the back of another.
     pub fn shift(&mut self, lane: u8, at: u32, to: u8) {
         self.commands += 1;

@@ -28,6 +28,7 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
     let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
     let wide_door = policy.lanes() == 1
         && !policy.hears_arrivals()
+        && !policy.room_varies()
         && rules.kinds.most_items() <= policy.largest_request();
     let core = Core {
         wide_door,
@@ -111,7 +112,8 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
             return here;
         }
         let waiting = u32::try_from(self.cx.waiting_total()).unwrap_or(u32::MAX);
-        here.min(self.rules.queue_limit.saturating_sub(waiting))
+        let limit = self.rules.queue_limit.saturating_add(self.policy.places(&self.cx));
+        here.min(limit.saturating_sub(waiting))
     }
 
     #[cold]
@@ -269,6 +271,10 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
                     first = false;
                 }
             }
+        }
+        if first {
+            // Everybody in it has given up.
+            self.recorder.completed(&row, &[], &[], true);
         }
         if inflow.loops.is_some() {
             for rid in self.cx.batch(bid).spans.iter().flat_map(|s| s.rids()) {

@@ -21,6 +21,7 @@ mod policies;
 mod render;
 mod sweep;
 mod ticks;
+mod validate;
 
 pub use figure::{
     Axis, ColorBar, Figure, Fill, Ink, LegendAt, LegendEntry, Mark, Panel, Sample, Scale, Unit,
@@ -29,6 +30,7 @@ pub use heatmap::{Metric, heatmaps};
 pub use palette::{Color, Dash, Marker};
 pub use png::png;
 pub use render::svg;
+pub use validate::validation_chart;
 
 use crate::outcome::{CdfFile, Outcome};
 use std::fmt;

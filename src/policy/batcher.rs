@@ -105,6 +105,18 @@ pub trait Batcher {
         u32::MAX
     }
 
+    /// Whether that changes with time alone, so that each request has to be asked about at its own.
+    fn room_varies(&self) -> bool {
+        false
+    }
+
+    /// How many requests would leave the queue at once, were they to arrive now, those in it
+    /// included. A policy may let a request that it has taken stay in its lane for a while; a
+    /// queue limit does not count these.
+    fn places(&self, _cx: &Cx) -> u32 {
+        0
+    }
+
     /// Whether [`on`](Self::on) wants to hear each arrival.
     fn hears_arrivals(&self) -> bool {
         false

@@ -7,21 +7,29 @@
 mod batcher;
 mod dynamic;
 mod greedy;
+mod litserve;
+mod mosec;
 mod none;
 mod reason;
 mod size_or_timeout;
 mod static_size;
+mod torchserve;
 mod triton;
 
+use crate::engine::Cx;
+use crate::record::Gone;
 use crate::tagged::{BadParam, tagged};
 use crate::time::Nanos;
 pub use batcher::{Batcher, Event, Interest, Promises};
 pub use dynamic::{Anchor, Dynamic, MaxWait};
 pub use greedy::Greedy;
+pub use litserve::{LitServe, LitServeRelease, Windows};
+pub use mosec::{Channel, Mosec, MosecRelease};
 pub use none::Unbatched;
 pub use reason::{Law, Reason};
 pub use size_or_timeout::SizeOrTimeout;
 pub use static_size::Static;
+pub use torchserve::{BatchAggregator, TorchServe, TorchServeRelease};
 pub use triton::{LevelPolicy, QueuePolicy, TimeoutAction, Triton, WakeRace};
 
 tagged! {
@@ -32,6 +40,9 @@ tagged! {
         "greedy" => Greedy(Greedy),
         "dynamic" => Dynamic(Dynamic),
         "triton" => Triton(Triton),
+        "torchserve" => TorchServe(TorchServe),
+        "mosec" => Mosec(Mosec),
+        "litserve" => LitServe(LitServe),
     }
 }
 
@@ -47,6 +58,9 @@ impl Policy {
             Self::Greedy(p) => p.check(),
             Self::Dynamic(p) => p.check(),
             Self::Triton(p) => p.check(),
+            Self::TorchServe(p) => p.check(),
+            Self::Mosec(p) => p.check(),
+            Self::LitServe(p) => p.check(),
         }
     }
 
@@ -67,7 +81,7 @@ impl Policy {
             Self::Static(p) => Some(p.law()),
             Self::Greedy(p) => Some(p.law()),
             Self::Dynamic(p) => Some(p.law()),
-            Self::Triton(_) => None,
+            Self::Triton(_) | Self::TorchServe(_) | Self::Mosec(_) | Self::LitServe(_) => None,
         }
     }
 
@@ -108,6 +122,9 @@ impl Policy {
                 visitor.visit(SizeOrTimeout::new(p.law(), &p.preferred_batch_sizes))
             }
             Self::Triton(p) => visitor.visit(triton::Former::new(p)),
+            Self::TorchServe(p) => visitor.visit(BatchAggregator::new(p)),
+            Self::Mosec(p) => visitor.visit(Channel::new(p)),
+            Self::LitServe(p) => visitor.visit(Windows::new(p)),
         }
     }
 
@@ -116,6 +133,7 @@ impl Policy {
     pub fn limits_queue(&self) -> bool {
         match self {
             Self::Triton(p) => p.limits_queue(),
+            Self::TorchServe(_) | Self::Mosec(_) => true,
             _ => false,
         }
     }
@@ -125,6 +143,7 @@ impl Policy {
     pub fn saturated_batch(&self) -> Option<u32> {
         match self {
             Self::Triton(p) => Some(p.saturated_batch()),
+            Self::TorchServe(p) => Some(p.saturated_batch()),
             other => other.cap(),
         }
     }
@@ -138,6 +157,9 @@ impl Policy {
             Self::Greedy(p) => p.max_batch_size,
             Self::Dynamic(p) => Some(p.max_batch_size),
             Self::Triton(p) => Some(p.max_batch_size),
+            Self::TorchServe(p) => Some(p.batch_size),
+            Self::Mosec(p) => Some(p.max_batch_size),
+            Self::LitServe(p) => Some(p.max_batch_size),
         }
     }
 }
@@ -149,6 +171,18 @@ pub trait Visit {
 
     /// Does it.
     fn visit<B: Batcher>(self, batcher: B) -> Self::Out;
+}
+
+/// Refuses the requests at the front of a lane that have waited longer than their sources allow.
+fn refuse_late(lane: u8, cx: &mut Cx) {
+    if !cx.any_timeout() {
+        return;
+    }
+    while let Some(rid) = cx.waiting(lane, 0)
+        && cx.deadline(rid).is_some_and(|deadline| cx.now() > deadline)
+    {
+        cx.refuse(lane, 0, Gone::Expired, false);
+    }
 }
 
 /// `max_batch_size` must be at least one.

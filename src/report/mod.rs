@@ -8,6 +8,7 @@ mod compare;
 mod grid;
 mod junit;
 mod tune;
+mod validate;
 
 pub use crate::number::{count, decimals, plus_minus, points_or_percent, quantity, rate};
 pub use annotations::annotations;
@@ -20,6 +21,10 @@ pub use compare::{comparison_csv, comparison_markdown, comparison_text};
 pub use grid::{Align, Column, Grid};
 pub use junit::junit;
 pub use tune::{tune_changes, tune_csv, tune_lines, tune_rest, tune_table};
+pub use validate::{
+    batch_law_table, fit_fragment, fit_table, loads_table, miss_lines, overhead_lines,
+    validation_csv, validation_overview, validation_table, validation_title,
+};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

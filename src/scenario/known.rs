@@ -8,20 +8,9 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
             "arrivals",
             &["weibull", "hyperexponential", "hawkes", "groups", "schedule", "clients"],
         ),
-        "Policy" => (
-            "policies",
-            &[
-                "length-bucket",
-                "vllm",
-                "torchserve",
-                "tf-serving",
-                "ray-serve",
-                "kserve",
-                "bentoml",
-                "litserve",
-                "mosec",
-            ],
-        ),
+        "Policy" => {
+            ("policies", &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"])
+        }
         "Cost" => (
             "costs",
             &[
@@ -67,7 +56,7 @@ pub(crate) fn later_keys(table: Table) -> &'static [&'static str] {
             "down",
             "sharing",
         ],
-        Table::Policy => &["release"],
+        Table::Policy => &[],
         Table::Other => &[],
     }
 }
@@ -115,7 +104,17 @@ const SPELLINGS: &[(&str, &[&str])] = &[
     ),
     (
         "instances",
-        &["instance_group", "instance_count", "workers", "minWorkers", "servers", "gpus"],
+        &[
+            "instance_group",
+            "instance_count",
+            "workers",
+            "minWorkers",
+            "maxWorkers",
+            "workers_per_device",
+            "num",
+            "servers",
+            "gpus",
+        ],
     ),
     ("threshold", &["thresholds", "slo", "slos", "objectives"]),
     ("policy", &["policies", "batching", "batcher"]),

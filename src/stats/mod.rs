@@ -8,9 +8,11 @@ pub mod burstiness;
 mod difference;
 mod judge;
 mod mser;
+mod sample;
 mod section;
 
 pub use difference::{Difference, Estimate, Measure};
 pub use judge::{Evidence, holm};
 pub use mser::mser5;
+pub use sample::{line, mean, quantile_of_sorted};
 pub use section::{half_width, t_quantile};

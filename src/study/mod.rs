@@ -16,6 +16,7 @@ mod sections;
 mod setup;
 mod shard;
 mod sweep;
+mod validate;
 mod verdict;
 
 pub use cell::{Budget, Measured, simulate};
@@ -30,4 +31,8 @@ pub use run::{
 pub use setup::{Bench, Engine, Portion};
 pub use shard::Shard;
 pub use sweep::{SweepCell, axis_values, plan as plan_sweep, plan_over};
+pub use validate::{
+    FROZEN, Frozen, LoadTask, Model, Pacing, Path, fit, frozen, policy_of, textbook, validate,
+    validate_loads,
+};
 pub use verdict::limits_ns;

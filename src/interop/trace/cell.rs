@@ -4,7 +4,7 @@
 const SHOWN: usize = 40;
 
 /// A text of the file, shortened for a message and free of control characters.
-pub(super) fn clip(text: &str) -> String {
+pub(in crate::interop) fn clip(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(SHOWN).is_some() {

@@ -6,12 +6,12 @@
 
 mod azure_llm;
 mod builder;
-mod cell;
+pub(super) mod cell;
 mod csv;
 mod jsonl;
 mod suggest;
 mod table;
-mod when;
+pub(super) mod when;
 
 use crate::arrivals::{Columns, Replay, Trace};
 use crate::scenario::TraceProblem;

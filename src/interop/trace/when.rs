@@ -4,7 +4,7 @@ use crate::units::parse_time;
 
 /// How the times of a trace are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
+pub(in crate::interop) enum Clock {
     /// `2023-11-16 18:15:46.6805900`, with or without a zone.
     DateTime,
     /// A number of `ns`, `us`, `ms` or `s`.
@@ -12,11 +12,11 @@ pub(super) enum Clock {
 }
 
 /// The units that a column of numeric times may have.
-pub(super) const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
+pub(in crate::interop) const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
 
 impl Clock {
     /// Nanoseconds since the origin of the clock, or what is wrong and what to write instead.
-    pub(super) fn parse(self, text: &str) -> Result<i128, (String, String)> {
+    pub(in crate::interop) fn parse(self, text: &str) -> Result<i128, (String, String)> {
         let shown = super::cell::clip(text);
         match self {
             Self::DateTime => date_time(text).ok_or_else(|| {
@@ -32,7 +32,7 @@ impl Clock {
 }
 
 /// Whether a text is meant as a date-time, right or wrong.
-pub(super) fn looks_like_date(text: &str) -> bool {
+pub(in crate::interop) fn looks_like_date(text: &str) -> bool {
     let b = text.as_bytes();
     b.len() >= 10
         && b[4] == b'-'
