@@ -21,7 +21,7 @@ pub use grid::{Align, Column, Grid};
 pub use junit::junit;
 pub use validate::{
     batch_law_table, fit_fragment, fit_table, loads_table, miss_lines, overhead_lines,
-    validation_csv, validation_overview, validation_table, validation_title,
+    validation_csv, validation_glance, validation_overview, validation_table, validation_title,
 };
 
 /// How results are printed.
