@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Kinds whose scripts are here before their policy is.
-const TO_COME: &[&str] = &["triton"];
+const TO_COME: &[&str] = &[];
 
 const SCRIPTS: &[(&str, &str)] = &[
     ("triton", include_str!("conformance/triton.json")),

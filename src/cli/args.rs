@@ -437,6 +437,8 @@ pub(super) enum SchemaOf {
     Check,
     /// What `compare --format json` prints
     Comparison,
+    /// validation.json
+    Validation,
     /// Files of `check --bless`
     Baseline,
     /// tune.json

@@ -47,6 +47,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaOf::Outcome => schemars::schema_for!(crate::outcome::Outcome).to_value(),
         SchemaOf::Check => schemars::schema_for!(crate::outcome::Check).to_value(),
         SchemaOf::Comparison => schemars::schema_for!(crate::outcome::Comparison).to_value(),
+        SchemaOf::Validation => schemars::schema_for!(crate::outcome::Validation).to_value(),
         SchemaOf::Baseline => schemars::schema_for!(crate::outcome::Baseline).to_value(),
     };
     print(&json(&schema)?)?;

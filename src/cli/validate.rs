@@ -9,7 +9,7 @@ use crate::plot::validation_chart;
 use crate::recording::{Aggregates, Recording};
 use crate::report::{
     Format, batch_law_table, fit_fragment, fit_table, loads_table, miss_lines, overhead_lines,
-    validation_csv, validation_overview, validation_table, validation_title,
+    validation_csv, validation_glance, validation_overview, validation_table, validation_title,
 };
 use crate::scenario::Scenario;
 use crate::study::{self, LoadTask, Model, Pacing};
@@ -181,9 +181,11 @@ fn print(
         (Format::Csv, all) => validation_csv(all),
         (Format::Table, [one]) if !args.all => table(one),
         (Format::Markdown, [one]) if !args.all => markdown(one),
-        (Format::Table, all) => validation_overview(all).to_text(),
+        (Format::Table, all) => validation_glance(all).to_text(),
         (Format::Markdown, all) => {
-            validation_overview(all).to_markdown() + &recordings::causes(places, all)?
+            let glance = validation_glance(all).to_markdown();
+            let overview = validation_overview(all).to_markdown();
+            format!("{glance}{}\n{overview}", recordings::causes(places, all)?)
         }
     };
     show::print(&text)

@@ -23,7 +23,7 @@ pub use junit::junit;
 pub use tune::{tune_changes, tune_csv, tune_lines, tune_rest, tune_table};
 pub use validate::{
     batch_law_table, fit_fragment, fit_table, loads_table, miss_lines, overhead_lines,
-    validation_csv, validation_overview, validation_table, validation_title,
+    validation_csv, validation_glance, validation_overview, validation_table, validation_title,
 };
 
 /// How results are printed.

@@ -16,7 +16,10 @@ fn percent(error: Option<f64>) -> String {
     match error {
         Some(e) if e.is_finite() => {
             let text = decimals(e * 100.0, if e.abs() < 0.1 { 2 } else { 1 });
-            let sign = if e < 0.0 || text.starts_with("-") { "" } else { "+" };
+            // Rounded to nothing: neither above nor below.
+            let nothing = text.trim_matches(['-', '0', '.']).is_empty();
+            let sign = if e < 0.0 || nothing { "" } else { "+" };
+            let text = if nothing { text.trim_start_matches('-') } else { text.as_str() };
             format!("{sign}{text} %")
         }
         _ => "–".into(),
@@ -226,7 +229,7 @@ pub fn validation_overview(all: &[Validation]) -> Grid {
         "<recording",
         "<server",
         "<scenario",
-        "<",
+        "<number",
         "measured",
         "predicted",
         "error",
@@ -267,6 +270,37 @@ pub fn validation_overview(all: &[Validation]) -> Grid {
                 percent(relative(m, t)),
             ]);
         }
+    }
+    grid
+}
+
+/// One line per recording: how far the prediction is off, and how far the textbook.
+#[must_use]
+pub fn validation_glance(all: &[Validation]) -> Grid {
+    let mut grid = Grid::new(&[
+        "<recording",
+        "<scenario",
+        "p50",
+        "p90",
+        "p99",
+        "mean batch",
+        "accepted",
+        "textbook p50",
+        "textbook p99",
+    ]);
+    for v in all {
+        let mut row =
+            vec![v.recording.name.clone(), v.recording.description.clone().unwrap_or_default()];
+        for key in ["p50", "p90", "p99", "mean_batch", "accepted"] {
+            let figure = FIGURES.iter().find(|f| f.1 == key);
+            let error = figure.and_then(|f| relative((f.2)(&v.measured), (f.2)(&v.predicted)));
+            let missed = v.misses.iter().any(|name| name == key);
+            row.push(percent(error) + if missed { " ✗" } else { "" });
+        }
+        let textbook = v.textbook_relative_error.latency_ms.as_ref();
+        row.push(percent(textbook.map(|l| l.p50)));
+        row.push(percent(textbook.map(|l| l.p99)));
+        grid.row(row);
     }
     grid
 }

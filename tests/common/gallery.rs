@@ -2,8 +2,9 @@
 //! by the test that compares it.
 #![allow(unreachable_pub, clippy::unwrap_used, reason = "a module of a test and an example")]
 
-use batchsim::plot::charts;
-use batchsim::scenario::{Disk, Input, load};
+use batchsim::interop::recording::{Input, Mapping, Recorded, read};
+use batchsim::plot::{charts, validation_chart};
+use batchsim::scenario::{self, Disk, load};
 use batchsim::study::{self, Control, Options};
 use batchsim::{interop, outcome::Outcome};
 use std::path::Path;
@@ -23,7 +24,7 @@ pub fn draw() -> Vec<(String, String)> {
     for (name, shown) in SHOWN {
         let path = root.join(format!("{name}.toml"));
         let disk = Disk::beside(&path, interop::trace::for_scenario);
-        let loaded = load(&Input::open(&path).unwrap(), &[], &disk).unwrap();
+        let loaded = load(&scenario::Input::open(&path).unwrap(), &[], &disk).unwrap();
         let control = Control::default();
         let options = Options::default();
         let (outcome, cdfs) = if loaded.scenario.sweep.is_empty() {
@@ -43,7 +44,26 @@ pub fn draw() -> Vec<(String, String)> {
     }
     let wanted: usize = SHOWN.iter().map(|(_, shown)| shown.len()).sum();
     assert_eq!(all.len(), wanted, "a chart of the gallery was not drawn");
+    all.push(validation());
     all
+}
+
+/// A recorded server beside what is predicted for it.
+fn validation() -> (String, String) {
+    const NAME: &str = "triton-B";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings").join(NAME);
+    let config = std::fs::read(folder.join("config.json")).unwrap();
+    let input = Input {
+        name: NAME,
+        config: Some(&config),
+        body: Box::new(std::fs::File::open(folder.join("requests.csv.gz")).unwrap()),
+        format: None,
+        columns: &Mapping::default(),
+    };
+    let Recorded::Requests(recording) = read(input).unwrap() else { unreachable!() };
+    let model = study::Model::of_recording(&recording).unwrap();
+    let found = study::validate(&recording, &model).unwrap();
+    (format!("validation-{NAME}"), validation_chart(&found).svg().unwrap())
 }
 
 fn sweep(loaded: &batchsim::scenario::Loaded, options: &Options, control: &Control) -> Outcome {

@@ -5,7 +5,7 @@ use super::{FIELDS, Format, Mapping, Recorded, RecordingError, Source, unreadabl
 use crate::interop::trace::cell::clip;
 use crate::recording::Recording;
 use csv::{ReaderBuilder, StringRecord};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 pub(super) const FORMAT: Format = Format { name: "csv", recognises: |_, _| true, read };
 
@@ -24,18 +24,18 @@ pub(super) fn table(
 ) -> Result<Recording, RecordingError> {
     let start = body.fill_buf().map_err(|e| unreadable(0, &e))?;
     let header = start.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty());
-    let delimiter = delimiter(header.unwrap_or_default());
-    let mut reader = ReaderBuilder::new()
-        .flexible(true)
-        .has_headers(true)
-        .delimiter(delimiter)
-        .from_reader(body);
+    let header = header.unwrap_or_default();
+    let delimiter = delimiter(header);
+    let lines = Lines { after_end: u64::from(!header.ends_with(b"\r")) };
+    // A last line without an end would be counted differently from the others.
+    let body = body.chain(&b"\n"[..]);
+    let mut reader = ReaderBuilder::new().flexible(true).delimiter(delimiter).from_reader(body);
     let header = reader.headers().map_err(|e| broken(&e))?.clone();
     let names: Vec<&str> = header.iter().map(|n| n.trim_start_matches('\u{feff}').trim()).collect();
     let places = places(&names, columns)?;
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|e| broken(&e))? {
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = lines.of(reader.position().line(), &record);
         if record.len() != names.len() {
             let (found, wanted) = (record.len(), names.len());
             return Err(RecordingError::at(
@@ -48,6 +48,21 @@ pub(super) fn table(
         builder.push(line, &row)?;
     }
     builder.finish(name, format)
+}
+
+/// Finds the line of a record. A reader's own place of a record is before blank lines that it
+/// skips, so the line is told from where the reader stands afterwards.
+struct Lines {
+    /// Lines that the reader is past the end of a record: none where lines end with CR LF, of
+    /// which it has not read the LF yet.
+    after_end: u64,
+}
+
+impl Lines {
+    fn of(&self, reader_line: u64, record: &StringRecord) -> u64 {
+        let inside = record.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
+        reader_line.saturating_sub(self.after_end + inside)
+    }
 }
 
 /// Where the fields stand.

@@ -70,7 +70,7 @@ pub const FROZEN: [Frozen; 5] = [
         light: "triton-A",
         busy: "triton-J",
         inbound_fitted: true,
-        overhead: overhead([3570, 0, 896, 67, 2580]),
+        overhead: overhead([3565, 0, 896, 67, 2580]),
     },
     Frozen {
         server: "triton",
@@ -79,7 +79,7 @@ pub const FROZEN: [Frozen; 5] = [
         light: "triton-A",
         busy: "triton-BQ",
         inbound_fitted: true,
-        overhead: overhead([3570, 0, 1129, 148, 2580]),
+        overhead: overhead([3565, 0, 1129, 148, 2580]),
     },
     Frozen {
         server: "torchserve",
