@@ -38,12 +38,28 @@ fn expect(output: &Output, code: i32) {
 
 /// Sixteen cells: two policies, one with two axes of three and five values.
 fn scenario(folder: &Path) -> String {
-    let text = "schema = 1\nname = \"grid\"\n[run]\nrequests = 4000\n[arrivals]\nkind = \"poisson\"\n\
-                rate = \"600/s\"\n[server]\ncost = { kind = \"affine\", fixed = \"8ms\", per_item = \
-                \"0.5ms\" }\n[[policy]]\nkind = \"greedy\"\nmax_batch_size = 32\n[[policy]]\n\
-                kind = \"dynamic\"\nmax_batch_size = 32\nmax_wait = \"5ms\"\n[[threshold]]\n\
-                expr = \"p(99) < 30ms\"\n[sweep]\n\"dynamic.max_batch_size\" = [16, 24, 32]\n\
-                \"dynamic.max_wait\" = { from = \"0ms\", to = \"8ms\", step = \"2ms\" }\n";
+    let text = r#"schema = 1
+name = "grid"
+[run]
+requests = 4000
+[arrivals]
+kind = "poisson"
+rate = "600/s"
+[server]
+cost = { kind = "affine", fixed = "8ms", per_item = "0.5ms" }
+[[policy]]
+kind = "greedy"
+max_batch_size = 32
+[[policy]]
+kind = "dynamic"
+max_batch_size = 32
+max_wait = "5ms"
+[[threshold]]
+expr = "p(99) < 30ms"
+[sweep]
+"dynamic.max_batch_size" = [16, 24, 32]
+"dynamic.max_wait" = { from = "0ms", to = "8ms", step = "2ms" }
+"#;
     let path = folder.join("grid.toml");
     fs::write(&path, text).unwrap();
     path.display().to_string()

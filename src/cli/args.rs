@@ -37,6 +37,8 @@ pub(super) enum Verb {
     Merge(MergeArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
+    /// Check this build: exact solver, engines and statistics against known results
+    Selfcheck,
     /// Look at recorded arrivals
     Trace(TraceArgs),
     /// Draw the charts of a result again

@@ -13,6 +13,7 @@ mod merge;
 mod plot;
 mod progress;
 mod run;
+mod selfcheck;
 mod shard;
 mod show;
 mod signals;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Sweep(args)) => sweep::run(args, &cli.common),
         Some(Verb::Merge(args)) => merge::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
+        Some(Verb::Selfcheck) => selfcheck::run(&cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),
         Some(Verb::Import(args)) => import::run(args, &cli.common),

@@ -11,4 +11,5 @@ mod section;
 
 pub use judge::{Evidence, holm};
 pub use mser::mser5;
+pub(crate) use section::standard_error;
 pub use section::{half_width, t_quantile};

@@ -11,6 +11,7 @@ mod curve;
 mod exact;
 mod measure;
 mod run;
+pub mod selfcheck;
 mod setup;
 mod shard;
 mod sweep;
