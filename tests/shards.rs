@@ -38,8 +38,7 @@ fn expect(output: &Output, code: i32) {
 
 /// Sixteen cells: two policies, one with two axes of three and five values.
 fn scenario(folder: &Path) -> String {
-    let text = r#"
-schema = 1
+    let text = r#"schema = 1
 name = "grid"
 [run]
 requests = 4000

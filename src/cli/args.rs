@@ -49,6 +49,8 @@ pub(super) enum Verb {
     Exact(ExactArgs),
     /// Hold a recording of a real server against what is predicted for it, and the textbook
     Validate(Box<ValidateArgs>),
+    /// Check this build: exact solver, engines and statistics against known results
+    Selfcheck,
     /// Look at recorded arrivals
     Trace(TraceArgs),
     /// Draw the charts of a result again

@@ -17,6 +17,7 @@ mod plot;
 mod progress;
 mod recordings;
 mod run;
+mod selfcheck;
 mod shard;
 mod show;
 mod signals;
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Merge(args)) => merge::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Validate(args)) => validate::run(args, &cli.common),
+        Some(Verb::Selfcheck) => selfcheck::run(&cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),
         Some(Verb::Import(args)) => import::run(args, &cli.common),

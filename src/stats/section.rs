@@ -32,7 +32,7 @@ fn t_975(df: usize) -> f64 {
 
 /// Standard error of a pooled estimate, from the estimates of its sections.
 #[expect(clippy::cast_precision_loss, reason = "a handful of replications")]
-pub(super) fn standard_error(pooled: f64, sections: &[f64]) -> Option<f64> {
+pub(crate) fn standard_error(pooled: f64, sections: &[f64]) -> Option<f64> {
     let r = sections.len();
     if r < 2 {
         return None;

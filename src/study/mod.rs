@@ -13,6 +13,7 @@ mod measure;
 mod observe;
 mod run;
 mod sections;
+pub mod selfcheck;
 mod setup;
 mod shard;
 mod sweep;
