@@ -1,8 +1,8 @@
 //! Changing a scenario by path: `--set dynamic.max_wait=3ms`, sweep axes, points of a sweep.
 //!
 //! Paths: `name`, `seed`, `run.KEY`, `curve.KEY`, `client.KEY`, `tune.KEY`; `server.KEY` or
-//! `LABEL.KEY` of a server (nested tables too: `server.cost.fixed`); `arrivals.KEY` of a single source or
-//! `arrivals.NAME.KEY`; `LABEL.KEY` of a policy, whose label is its kind unless given.
+//! `LABEL.KEY` of a server (nested tables too: `server.cost.fixed`); `arrivals.KEY` of a single
+//! source or `arrivals.NAME.KEY`; `LABEL.KEY` of a policy, whose label is its kind unless given.
 //! `arrivals.rate` with several sources is their total; the sources keep their proportions.
 
 use super::diag::{CONFLICT, Problem, Span, UNKNOWN_PATH};
