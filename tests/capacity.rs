@@ -156,8 +156,8 @@ fn rows_of_the_table_by_simulation() {
 }
 
 /// Nominal 95 % intervals of the rate cover the exact rate in 95 % of many repeats: the share lies
-/// within the binomial band at level 0.001 around 93 % to 97 %, even for searches a hundred times
-/// shorter than the default.
+/// within the binomial band at level 0.001 around 93 % to 97 %, even for searches that are fifty
+/// times shorter than what the default precision takes.
 #[test]
 fn intervals_of_the_rate_cover() {
     let full = std::env::var("BATCHSIM_THEORY").is_ok_and(|v| v == "full");

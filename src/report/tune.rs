@@ -16,7 +16,7 @@ const ROWS: usize = 24;
 pub fn tune_table(outcome: &TuneOutcome) -> Grid {
     let mut titles: Vec<String> = vec!["<".into(), "<policy".into()];
     titles.extend(outcome.over.iter().cloned());
-    titles.push(format!("{} {}", outcome.measure, outcome.unit));
+    titles.push(measure(outcome));
     titles.extend(["<fate".into(), "<binds".into()]);
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut grid = Grid::new(&titles);
@@ -84,6 +84,24 @@ fn amount(outcome: &TuneOutcome, value: f64, ci95: Option<[f64; 2]>) -> String {
     }
 }
 
+/// What is measured, with its unit: `p99 ms`.
+fn measure(outcome: &TuneOutcome) -> String {
+    if outcome.unit == outcome.measure {
+        outcome.unit.clone()
+    } else {
+        format!("{} {}", outcome.measure, outcome.unit)
+    }
+}
+
+/// A value with its name and unit: `p99 38.6 ms`, `highest rate 1,214.481/s`.
+fn measured(outcome: &TuneOutcome, value: &str) -> String {
+    if outcome.unit == outcome.measure {
+        return format!("{value} {}", outcome.unit);
+    }
+    let space = if outcome.unit.starts_with('/') { "" } else { " " };
+    format!("{} {value}{space}{}", outcome.measure, outcome.unit)
+}
+
 /// A setting in a line: `dynamic, max_batch_size 64, max_wait 0ms`.
 fn name(outcome: &TuneOutcome, number: usize) -> String {
     let Some(setting) = outcome.settings.get(number) else { return String::new() };
@@ -139,7 +157,7 @@ fn recommended_line(outcome: &TuneOutcome, number: usize) -> String {
     let name = name(outcome, number);
     let Some(value) = setting.value else { return format!("recommended: {name}") };
     let value = amount(outcome, value, setting.ci95);
-    format!("recommended: {name} ({} {value} {})", outcome.measure, outcome.unit)
+    format!("recommended: {name} ({})", measured(outcome, &value))
 }
 
 fn tie_line(outcome: &TuneOutcome) -> String {
@@ -152,20 +170,14 @@ fn tie_line(outcome: &TuneOutcome) -> String {
     let best = outcome.best.and_then(value).unwrap_or_default();
     let of = outcome.settings.len() as u64;
     let first = if ties == 1 {
-        format!(
-            "of {} settings this one is the best ({} {best} {})",
-            count(of),
-            outcome.measure,
-            outcome.unit
-        )
+        format!("of {} settings this one is the best ({})", count(of), measured(outcome, &best))
     } else {
         format!(
-            "of {} settings {} are within {percent} % of the best ({} {best} {}) or not to be told \
-             from it; recommended is the simplest",
+            "of {} settings {} are within {percent} % of the best ({}) or not to be told from it; \
+             recommended is the simplest",
             count(of),
             count(ties),
-            outcome.measure,
-            outcome.unit
+            measured(outcome, &best)
         )
     };
     format!("{first}; {}", outcome.guarantee)
@@ -310,10 +322,9 @@ fn verdict(outcome: &TuneOutcome, ladder: &Ladder) -> String {
             format!("{} {}", path.rsplit('.').next().unwrap_or(path), v.trim_matches('"'))
         })
         .collect();
-    let found = ladder.value.map_or_else(
-        || "no value".to_owned(),
-        |v| format!("{} {} {}", outcome.measure, amount(outcome, v, None), outcome.unit),
-    );
+    let found = ladder
+        .value
+        .map_or_else(|| "no value".to_owned(), |v| measured(outcome, &amount(outcome, v, None)));
     let best = outcome.best.and_then(|i| outcome.settings.get(i)?.value);
     let against = match (ladder.worse, best) {
         (Some(worse), Some(best)) if worse > outcome.indifference => format!(
@@ -334,7 +345,7 @@ pub fn tune_changes(outcome: &TuneOutcome) -> Option<Grid> {
     if outcome.marginal.is_empty() && outcome.sensitivity.is_empty() {
         return None;
     }
-    let value = format!("{} {}", outcome.measure, outcome.unit);
+    let value = measure(outcome);
     let p99 = "p99 ms as offered";
     let mut grid = Grid::new(&["<changed", &value, "change", p99, "<thresholds"]);
     for change in outcome.marginal.iter().chain(&outcome.sensitivity) {

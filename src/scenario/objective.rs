@@ -104,7 +104,8 @@ impl Objective {
 fn quantile(text: &str) -> Option<f64> {
     let inner = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text);
     let percent: f64 = inner.trim().trim_end_matches('%').parse().ok()?;
-    (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
+    // 99.9 / 100 is not the number nearest to 0.999.
+    (percent > 0.0 && percent < 100.0).then_some((percent * 1e6).round() / 1e8)
 }
 
 fn percent(q: f64) -> f64 {

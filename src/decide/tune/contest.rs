@@ -4,6 +4,7 @@ use super::NoTune;
 use super::score::{Judge, Score};
 use super::screen::{Verdict, screen};
 use crate::decide::setting::{Blank, Setting};
+use crate::outcome::Method;
 use crate::outcome::capacity::Closest;
 use crate::outcome::tune::{Fate, TunedSetting};
 use crate::scenario::{Labelled, Loaded, Objective, Scenario, Server, Tune};
@@ -248,6 +249,9 @@ impl Contest {
 
     fn said(&self, tune: &Tune, sampled: &str) -> String {
         let percent = tune.indifference * 100.0;
+        if self.scores.iter().flatten().any(|s| s.method == Method::Trace) {
+            return one_replay(tune.indifference);
+        }
         if self.scores.iter().flatten().any(|s| s.ci95.is_some()) {
             format!(
                 "every setting within {percent} % of the best is among them with 95 % confidence: \
@@ -330,6 +334,14 @@ impl Contest {
         })
         .collect()
     }
+}
+
+/// What a replay of recorded arrivals can claim.
+pub(super) fn one_replay(zone: f64) -> String {
+    format!(
+        "one replay of recorded arrivals has no intervals: these are within {} % of the best in it",
+        zone * 100.0
+    )
 }
 
 /// Something of each of some settings, in order.

@@ -8,7 +8,7 @@
 //! Swann, Goldsman & Song 2001 for screening in stages). It ends when everything left is surely
 //! inside, or the requests are spent.
 
-use super::contest::{Candidate, each};
+use super::contest::{Candidate, each, one_replay};
 use super::score::{Judge, Score};
 use crate::decide::setting::{Blank, Reading};
 use crate::scenario::Tune;
@@ -143,7 +143,11 @@ pub(super) fn screen(
         (0..numbers.len() - alive.len()).for_each(|_| judge.control.add_cell());
         requests = requests.saturating_mul(4).min(judge.ask.most);
     }
-    screened.guarantee = said(tune.indifference, rivals);
+    let replays = numbers.iter().any(|i| candidates[*i].setting().replays());
+    screened.guarantee = match replays {
+        true => one_replay(tune.indifference),
+        false => said(tune.indifference, rivals),
+    };
     Ok(screened)
 }
 
