@@ -6,7 +6,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
     match family {
         "Process" => (
             "arrivals",
-            &["weibull", "hyperexponential", "hawkes", "groups", "schedule", "clients"],
+            &["weibull", "hyperexponential", "hawkes", "schedule", "clients"],
         ),
         "Policy" => (
             "policies",
