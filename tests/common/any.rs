@@ -4,7 +4,7 @@
 
 use super::worlds::{self, MS, rate, world};
 use batchsim::arrivals::{
-    ClosedLoop, Deterministic, Gamma, Mmpp, OnOff, Process, Replay, Think, ThinkKind, ThinkLaw,
+    ClosedLoop, Deterministic, Gamma, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Mmpp, OnOff, Process, Replay, Think, ThinkKind, ThinkLaw,
     Trace,
 };
 use batchsim::cost::Jitter;
@@ -89,6 +89,15 @@ fn process_of(kind: &str, a: f64, b: f64, clients: u32) -> Process {
             on: worlds::ms(30.0),
             off: worlds::ms(1.0 + 30.0 * b),
         }),
+        "groups" => {
+            let (kind, mean) = (GroupSizeKind::Geometric, f64::from(clients).sqrt());
+            let law = GroupSize::Drawn(GroupSizeLaw { kind, mean });
+            Process::Groups(Groups {
+                rate: rate(10.0 + 90.0 * a),
+                size: if clients % 2 == 0 { GroupSize::Constant(clients / 2) } else { law },
+                spread: if clients % 3 == 0 { Nanos::ZERO } else { worlds::ms(20.0 * b) },
+            })
+        }
         "closed-loop" => Process::ClosedLoop(ClosedLoop { clients, think }),
         "trace" => {
             Process::Trace(Replay { file: "any".into(), format: None, columns: None, scale: None })
