@@ -10,8 +10,8 @@
 mod worlds;
 
 use batchsim::arrivals::{
-    Deterministic, Feed, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Limits, Mmpp, OnOff, Process, Replay, Stream, TimeScale, TimeScaleMode,
-    Trace,
+    Deterministic, Feed, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Limits, Mmpp, OnOff,
+    Process, Replay, Stream, TimeScale, TimeScaleMode, Trace,
 };
 use batchsim::rng::{Purpose, substream};
 use batchsim::stats::t_quantile;

@@ -70,7 +70,8 @@ fn two_overlapping_groups_by_hand() {
     let params = groups(1_000.0, 3, 10.0);
     let plan = Plan { client_ns: 7, group_limits_ns: vec![MS], ..Plan::default() };
     let (mut summary, all) = following(&params, plan, 60);
-    let of = |g: u64| -> Vec<u64> { all.iter().filter(|m| m.group == g).map(|m| m.at_ns).collect() };
+    let of =
+        |g: u64| -> Vec<u64> { all.iter().filter(|m| m.group == g).map(|m| m.at_ns).collect() };
     let (a, b) = (of(0), of(1));
     assert_eq!((a.len(), b.len()), (3, 3));
     assert!(a[0].max(b[0]) < a[2].min(b[2]), "they overlap: {a:?} {b:?}");
@@ -178,8 +179,7 @@ fn account(any: &Any, journal: &Journal, from_ns: u64) -> (Vec<u64>, u64) {
     for (number, source) in (0..).zip(any.sources()) {
         let Process::Groups(params) = &source.process else { continue };
         let rng = substream(any.scenario.seed, 3, number, Purpose::Arrivals);
-        let known: Vec<Member> =
-            Members::new(params, rng).take_while(|m| m.at_ns <= end).collect();
+        let known: Vec<Member> = Members::new(params, rng).take_while(|m| m.at_ns <= end).collect();
         let group_at: BTreeMap<u64, u64> = known.iter().map(|m| (m.at_ns, m.group)).collect();
         // First arrival, size, ends, the largest latency, whether one has none.
         let mut all: BTreeMap<u64, (u64, u32, u32, u64, bool)> = BTreeMap::new();
@@ -274,9 +274,8 @@ fn the_mean_wait_is_that_of_group_arrivals() {
         // E[X(X − 1)] = (E[X²] / E[X] − 1) · E[X].
         let pairs = (size.idc_limit() - 1.0) * mean;
         let want = classic::group_wait_ms(per_s, mean, pairs, service_ms, 0.0);
-        let wait = |s: &Summary<Histogram<10>>| {
-            s.wait_sum_ns as f64 / s.counts.completed as f64 / 1e6
-        };
+        let wait =
+            |s: &Summary<Histogram<10>>| s.wait_sum_ns as f64 / s.counts.completed as f64 / 1e6;
         let value = wait(&m.pooled);
         let r = m.sections.len() as f64;
         let squares: f64 = m.sections.iter().map(|s| (wait(s) - value).powi(2)).sum();
@@ -294,6 +293,9 @@ fn no_trace(_: &Replay, _: Vec<u8>) -> Result<Trace, TraceProblem> {
 }
 
 const FAN_OUT: &str = include_str!("../scenarios/fan-out.toml");
+const SOURCE: &str = "kind = \"groups\"\nrate = \"20/s\"\nsize = 8\nspread = \"2ms\"\n";
+const POISSON: &str = "kind = \"poisson\"\nrate = \"160/s\"\n";
+const LIMIT: &str = "group.p(99) < 30ms";
 
 fn loaded(text: &str, sets: &[&str]) -> Result<Scenario, String> {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
@@ -302,15 +304,16 @@ fn loaded(text: &str, sets: &[&str]) -> Result<Scenario, String> {
     read.map(|l| l.scenario).map_err(|all| format!("{all:?}"))
 }
 
-fn short(sets: &[&str]) -> Outcome {
-    let scenario = loaded(FAN_OUT, &[&["run.requests=160_000"], sets].concat()).unwrap();
+fn short(edits: &[(&str, &str)], sets: &[&str]) -> Outcome {
+    let sets = [&["run.requests=160_000"], sets].concat();
+    let scenario = loaded(&with(edits), &sets).unwrap();
     run(&scenario, &Options::default(), &Control::default()).0
 }
 
 /// Waiting for the burst lowers the mean, of requests and more so of groups.
 #[test]
 fn a_wait_as_wide_as_the_burst_pays() {
-    let outcome = short(&[]);
+    let outcome = short(&[], &[]);
     let [greedy, dynamic] = outcome.cells.as_slice() else { panic!() };
     for (what, old, new) in [
         ("mean", greedy.latency_ms.as_ref(), dynamic.latency_ms.as_ref()),
@@ -339,7 +342,7 @@ fn the_same_bytes_at_any_thread_count() {
     let bytes = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let set = ["server.instances=3", "server.queue_limit=20", "arrivals.timeout=\"40ms\""];
-        pool.install(|| serde_json::to_vec(&short(&set)).unwrap())
+        pool.install(|| serde_json::to_vec(&short(&[], &set)).unwrap())
     };
     let one = bytes(1);
     assert!(String::from_utf8_lossy(&one).contains("\"incomplete\":"));
@@ -348,11 +351,11 @@ fn the_same_bytes_at_any_thread_count() {
 
 #[test]
 fn an_outcome_reads_back_as_it_was_written() {
-    let outcome = short(&[]);
+    let outcome = short(&[], &[]);
     let text = serde_json::to_string(&outcome).unwrap();
     assert!(text.contains("\"group_latency_ms\":{\"n\":"));
     assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);
-    let plain = short(&["arrivals={kind=\"poisson\",rate=\"160/s\"}", "threshold.0.expr=p(99)<1s"]);
+    let plain = short(&[(SOURCE, POISSON), ("group.p(99)", "p(99)")], &[]);
     let text = serde_json::to_string(&plain).unwrap();
     assert!(!text.contains("group_latency_ms"), "absent without groups");
 }
@@ -360,7 +363,7 @@ fn an_outcome_reads_back_as_it_was_written() {
 #[test]
 fn thresholds_about_groups_are_judged_on_groups() {
     let verdict = |expr: &str| {
-        let outcome = short(&[&format!("threshold.0.expr={expr}")]);
+        let outcome = short(&[(LIMIT, expr)], &[]);
         let cell = &outcome.cells[1];
         (cell.verdicts[0].clone(), cell.clone())
     };
@@ -381,7 +384,7 @@ fn thresholds_about_groups_are_judged_on_groups() {
 /// A group that lacks an answer misses every limit.
 #[test]
 fn rejected_members_count_against_the_limit() {
-    let outcome = short(&["server.queue_limit=4", "threshold.0.expr=group.p(50) < 10s"]);
+    let outcome = short(&[(LIMIT, "group.p(50) < 10s")], &["server.queue_limit=4"]);
     for cell in &outcome.cells {
         let found = cell.group_latency_ms.as_ref();
         let incomplete = found.map_or(u64::MAX, |g| g.incomplete);
@@ -393,18 +396,31 @@ fn rejected_members_count_against_the_limit() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    for (sets, what) in [
-        (&["arrivals.size=0"][..], "a group has 1 to 10000 requests, not 0"),
-        (&["arrivals.size={kind=\"geometric\",mean=0.5}"], "the mean size lies between 1 and 10000"),
-        (&["arrivals.size={kind=\"uniform\",mean=4}"], "geometric"),
-        (&["arrivals.size=\"8\""], "a number of requests such as 8"),
-        (&["arrivals.spread=1h", "arrivals.size=1000"], "overlap by the millions"),
-        (&["arrivals={kind=\"poisson\",rate=\"9/s\"}"], "no source of arrivals sends groups"),
-        (&["arrivals.class=a", "threshold.0.class=a"], "about all of them, not about a class"),
-        (&["threshold.0.expr=group.p < 5ms"], "write group.p(99)"),
+    let size = "size = 8";
+    for (edits, what) in [
+        (&[(size, "size = 0")][..], "a group has 1 to 10000 requests, not 0"),
+        (
+            &[(size, "size = { kind = \"geometric\", mean = 0.5 }")],
+            "the mean size lies between 1 and 10000, not 0.5",
+        ),
+        (&[(size, "size = { kind = \"uniform\", mean = 4 }")], "geometric"),
+        (&[(size, "size = \"8\"")], "a number of requests such as 8"),
+        (
+            &[(size, "size = 1000"), ("\"2ms\"\n\n[server]", "\"1h\"\n\n[server]")],
+            "by the millions",
+        ),
+        (&[(SOURCE, POISSON)], "no source of arrivals sends groups"),
+        (
+            &[
+                (SOURCE, &format!("{SOURCE}class = \"a\"\n")),
+                (&format!("expr = \"{LIMIT}\""), &format!("expr = \"{LIMIT}\"\nclass = \"a\"")),
+            ],
+            "about all of them, not about a class",
+        ),
+        (&[("group.p(99)", "group.p")], "write group.p(99)"),
     ] {
-        let error = loaded(FAN_OUT, sets).unwrap_err();
-        assert!(error.contains(what), "{sets:?}: {error}");
+        let error = loaded(&with(edits), &[]).unwrap_err();
+        assert!(error.contains(what), "{edits:?}: {error}");
     }
 }
 
@@ -419,13 +435,21 @@ fn rates_are_in_requests() {
     assert_eq!(faster.total_rate_per_s(), Some(400.0));
 }
 
+/// The shipped scenario with these parts of its text replaced.
+fn with(edits: &[(&str, &str)]) -> String {
+    edits.iter().fold(FAN_OUT.to_owned(), |text, (old, new)| {
+        assert_eq!(text.matches(old).count(), 1, "{old}");
+        text.replace(old, new)
+    })
+}
+
 /// A searching study sees groups as it sees requests.
 #[test]
 fn observed_cells_hold_group_latency() {
     let process = Process::Groups(groups(20.0, 8, 2.0));
     let mut world = world(process, linear(), dynamic(32, 2.0, Anchor::OldestArrival));
     world.thresholds =
-        loaded(FAN_OUT, &["threshold.0.expr=group.p(90) < 30ms"]).unwrap().thresholds;
+        loaded(&with(&[("group.p(99) < 30ms", "group.p(90) < 30ms")]), &[]).unwrap().thresholds;
     let thresholds: Vec<_> = world.thresholds.iter().collect();
     let look =
         Look { thresholds: &thresholds, requests: 64_000, warmup: None, quantiles: &[0.5, 0.9] };

@@ -281,9 +281,9 @@ mod text {
         }
 
         fn visit_u64<E: Error>(self, n: u64) -> Result<GroupSize, E> {
-            u32::try_from(n).map(GroupSize::Constant).map_err(|_| {
-                E::invalid_value(serde::de::Unexpected::Unsigned(n), &"at most 10000")
-            })
+            u32::try_from(n)
+                .map(GroupSize::Constant)
+                .map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(n), &"at most 10000"))
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GroupSize, A::Error> {
@@ -332,7 +332,7 @@ mod tests {
         let wide = groups(1_000.0, 4, 10_000_000);
         let all: Vec<Member> = members(&wide).take(4_000).collect();
         assert!(all.windows(2).all(|w| w[0].at_ns <= w[1].at_ns));
-        let moment = |g: u64| all.iter().filter(|m| m.group == g).map(|m| m.at_ns);
+        let moment = |g: u64| all.iter().filter(move |m| m.group == g).map(|m| m.at_ns);
         for group in 0..900 {
             assert_eq!(moment(group).count(), 4);
             let (first, last) = (moment(group).min().unwrap(), moment(group).max().unwrap());

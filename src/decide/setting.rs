@@ -240,7 +240,9 @@ fn joint_half(e: &crate::stats::Evidence, count: usize) -> f64 {
 /// logarithm, where the spread does not hang on the value; a symmetric one misses too often.
 fn reach(threshold: &Threshold, value: f64, half: f64) -> [f64; 2] {
     let (share, bad_above) = match (threshold.metric, threshold.op) {
-        (Metric::Quantile(_) | Metric::GroupQuantile(_), op) => (value, matches!(op, Op::Below | Op::AtMost)),
+        (Metric::Quantile(_) | Metric::GroupQuantile(_), op) => {
+            (value, matches!(op, Op::Below | Op::AtMost))
+        }
         (Metric::Attainment(_), op) => (1.0 - value, matches!(op, Op::Above | Op::AtLeast)),
         _ => return [half, half],
     };

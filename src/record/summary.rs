@@ -193,11 +193,8 @@ impl<L: LatencyStore> Summary<L> {
     pub fn following(mut self, sources: Vec<GroupSource>) -> Self {
         if !sources.is_empty() {
             self.groups = Some(GroupSummary::new(self.plan.group_limits_ns.clone()));
-            self.watch = Some(Box::new(Watch::new(
-                sources,
-                self.plan.measure_from_ns,
-                self.plan.client_ns,
-            )));
+            self.watch =
+                Some(Box::new(Watch::new(sources, self.plan.measure_from_ns, self.plan.client_ns)));
         }
         self
     }

@@ -55,10 +55,7 @@ pub fn parse_change(expr: &str) -> Result<ChangeLimit, (String, String)> {
         parse_fraction_of_any_size(size)
     } else {
         match metric {
-            Metric::Quantile(_)
-            | Metric::Mean
-            | Metric::GroupQuantile(_)
-            | Metric::GroupMean => {
+            Metric::Quantile(_) | Metric::Mean | Metric::GroupQuantile(_) | Metric::GroupMean => {
                 parse_duration(size).map(|d| d.as_ms()).map_err(|e| (e.what, e.help))
             }
             Metric::Throughput => parse_rate(size).map(|r| r.per_s()).map_err(|e| (e.what, e.help)),

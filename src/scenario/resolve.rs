@@ -3,7 +3,8 @@
 use super::axes::{self, AxisNode};
 use super::de::View;
 use super::diag::{
-    BAD_PARAM, CONFLICT, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF, WRONG_TYPE,
+    BAD_PARAM, CONFLICT, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF,
+    WRONG_TYPE,
 };
 use super::fault::unknown_key;
 use super::file::{ARRIVALS_KEYS, POLICY_KEYS, ROOT_KEYS, ServerTable, ThresholdTable};
@@ -397,7 +398,9 @@ impl Resolver<'_> {
         }
         if table.get("class").is_some() {
             let what = "a threshold about groups is about all of them, not about a class";
-            self.push(Problem::new(CONFLICT, place(table, "class"), what).help("leave `class` out"));
+            self.push(
+                Problem::new(CONFLICT, place(table, "class"), what).help("leave `class` out"),
+            );
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::cell::{Measured, relative_half_width};
 use crate::outcome::{
-    Attainment, BatchSize, CdfFile, ClassRow, GroupLatency, HalfWidths, Latency, Precision, Requests, SizeCount,
+    Attainment, BatchSize, CdfFile, ClassRow, GroupLatency, HalfWidths, Latency, Precision,
+    Requests, SizeCount,
 };
 use crate::policy::Reason;
 use crate::record::{Counts, LatencyStore, Summary};
@@ -110,7 +111,11 @@ pub(super) fn groups<L: LatencyStore>(measured: &Measured<L>) -> Option<GroupLat
         |g, qs| g.latency.quantiles(qs),
         pooled.latency_max_ns,
     )?;
-    Some(GroupLatency { n: pooled.completed, incomplete: pooled.incomplete, latency: all.latency() })
+    Some(GroupLatency {
+        n: pooled.completed,
+        incomplete: pooled.incomplete,
+        latency: all.latency(),
+    })
 }
 
 /// Time in the queue.

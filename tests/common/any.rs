@@ -4,8 +4,8 @@
 
 use super::worlds::{self, MS, rate, world};
 use batchsim::arrivals::{
-    ClosedLoop, Deterministic, Gamma, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Mmpp, OnOff, Process, Replay, Think, ThinkKind, ThinkLaw,
-    Trace,
+    ClosedLoop, Deterministic, Gamma, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Mmpp, OnOff,
+    Process, Replay, Think, ThinkKind, ThinkLaw, Trace,
 };
 use batchsim::cost::Jitter;
 use batchsim::policy::{Anchor, Dynamic, MaxWait, Policy, QueuePolicy, TimeoutAction, Triton};
