@@ -119,6 +119,10 @@ pub struct Cell {
     pub utilization: f64,
     /// Completion minus arrival; absent when overloaded or nothing completed.
     pub latency_ms: Option<Latency>,
+    /// Of a fan-out, the largest latency among the requests of a group; absent without groups,
+    /// when overloaded, and where no group was answered whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_latency_ms: Option<GroupLatency>,
     /// Start of service minus arrival.
     pub queue_ms: Option<Latency>,
     /// Sizes of batches.
@@ -209,6 +213,18 @@ pub struct Latency {
     pub max: Option<f64>,
     /// Half-widths of the two-sided 95 % intervals; absent for one replay.
     pub ci95: Option<HalfWidths>,
+}
+
+/// Latencies of groups in milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupLatency {
+    /// Groups all of whose requests were answered; the latencies are theirs.
+    pub n: u64,
+    /// Groups some of whose requests were not.
+    pub incomplete: u64,
+    /// The distribution.
+    #[serde(flatten)]
+    pub latency: Latency,
 }
 
 /// Half-widths of two-sided 95 % intervals in milliseconds; zero for an exact solution.

@@ -9,6 +9,7 @@ mod closed_loop;
 mod deterministic;
 mod feed;
 mod gamma;
+mod groups;
 mod items;
 mod mmpp;
 mod poisson;
@@ -23,6 +24,7 @@ pub use deterministic::Deterministic;
 pub(crate) use feed::Blocks;
 pub use feed::{BLOCK, Feed, Limits};
 pub use gamma::Gamma;
+pub use groups::{GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Member, Members};
 pub use items::{ItemLaw, ItemLawKind, Items};
 pub use mmpp::{Mmpp, MmppLaw, OnOff};
 pub use poisson::Poisson;
@@ -39,6 +41,7 @@ tagged! {
         "gamma" => Gamma(Gamma),
         "mmpp" => Mmpp(Mmpp),
         "on-off" => OnOff(OnOff),
+        "groups" => Groups(Groups),
         "closed-loop" => ClosedLoop(ClosedLoop),
         "trace" => Trace(Replay),
     }
@@ -55,6 +58,7 @@ impl Process {
             Self::Gamma(p) => p.check(),
             Self::Mmpp(p) => p.law().map(|_| ()),
             Self::OnOff(p) => p.law().map(|_| ()),
+            Self::Groups(p) => p.check(),
             Self::ClosedLoop(p) => p.check(),
             Self::Trace(p) => p.check(),
         }
@@ -98,6 +102,7 @@ impl Process {
             Self::Gamma(p) => Box::new(gamma::Draw::new(p, rng)?),
             Self::Mmpp(p) => Box::new(mmpp::Draw::new(p.law()?, rng)),
             Self::OnOff(p) => Box::new(mmpp::Draw::new(p.law()?, rng)),
+            Self::Groups(p) => Box::new(groups::Draw::new(p, rng)),
             Self::ClosedLoop(_) => return Ok(None),
             Self::Trace(p) => {
                 let trace = trace.map(Arc::clone).unwrap_or_default();

@@ -263,9 +263,7 @@ impl Search<'_> {
     /// The upper end of a stretch that nothing examined ends.
     fn unbounded(&self, scan: &Scan, stretch: Stretch) -> (RateEnd, Option<Latency>) {
         let reading = &scan.readings[stretch.last];
-        let about_latency = |t: &&Threshold| {
-            matches!(t.metric, Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_))
-        };
+        let about_latency = |t: &&Threshold| t.metric.about_latency();
         let none_about_latency = !self.setting.thresholds().iter().any(about_latency);
         let (rate, binds) = match self.setting.capacity() {
             Some(capacity) if scan.to_capacity && none_about_latency => (capacity, "capacity"),
@@ -397,7 +395,7 @@ impl Search<'_> {
 /// Unit of what a threshold names.
 pub(super) fn unit(threshold: &Threshold) -> &'static str {
     match threshold.metric {
-        Metric::Quantile(_) | Metric::Mean => "ms",
+        Metric::Quantile(_) | Metric::Mean | Metric::GroupQuantile(_) | Metric::GroupMean => "ms",
         Metric::Throughput => "/s",
         Metric::Attainment(_) | Metric::Rejected | Metric::Expired => "",
     }

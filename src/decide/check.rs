@@ -116,7 +116,9 @@ fn thresholds(question: &Question<'_>, ran: &Ran) -> Vec<Vec<ThresholdCheck>> {
 
 /// A quantile is judged on the requests that miss the limit; people also want to see the quantile.
 fn evidence(threshold: &Threshold, words: &str, series: &[Series]) -> String {
-    let Metric::Quantile(_) = threshold.metric else { return words.to_owned() };
+    if !matches!(threshold.metric, Metric::Quantile(_) | Metric::GroupQuantile(_)) {
+        return words.to_owned();
+    }
     let name = threshold.expr.split(['<', '>']).next().unwrap_or_default().trim();
     let of = threshold.class.as_ref().map_or_else(String::new, |class| format!(" of {class}"));
     let metric = format!("{name}{of}");

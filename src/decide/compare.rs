@@ -49,7 +49,8 @@ fn stated(cell: &Cell) -> Vec<Series> {
         let error = error.map(|value| StandardError { value, replications });
         all.push(Series { metric, unit: unit.into(), better, value, sections: vec![], error });
     };
-    if let Some(l) = &cell.latency_ms {
+    let groups = cell.group_latency_ms.as_ref().map(|g| ("group.", &g.latency));
+    for (of, l) in cell.latency_ms.iter().map(|l| ("", l)).chain(groups) {
         let ci = l.ci95.as_ref();
         let rows = [
             ("mean", Some(l.mean), ci.map(|c| c.mean)),
@@ -61,7 +62,7 @@ fn stated(cell: &Cell) -> Vec<Series> {
         ];
         for (metric, value, half) in rows {
             if let Some(value) = value {
-                put(metric.into(), "ms", Better::Lower, value, half);
+                put(format!("{of}{metric}"), "ms", Better::Lower, value, half);
             }
         }
     }
@@ -250,7 +251,8 @@ fn holds(d: &Difference, limit: &ChangeLimit) -> bool {
 }
 
 fn case<'a>(limit: &'a ChangeLimit, m: &'a Match<'_>, paired: bool) -> Option<Case<'a>> {
-    let about_latency = matches!(limit.metric, Metric::Quantile(_) | Metric::Mean);
+    let about_latency =
+        limit.metric.about_latency() && !matches!(limit.metric, Metric::Attainment(_));
     let (a, b) = (m.a.cell.stable, m.b.cell.stable);
     let label = m.label.as_str();
     if about_latency && !(a && b) {

@@ -255,7 +255,9 @@ fn joint_half(e: &crate::stats::Evidence, count: usize) -> f64 {
 /// logarithm, where the spread does not hang on the value; a symmetric one misses too often.
 fn reach(threshold: &Threshold, value: f64, half: f64) -> [f64; 2] {
     let (share, bad_above) = match (threshold.metric, threshold.op) {
-        (Metric::Quantile(_), op) => (value, matches!(op, Op::Below | Op::AtMost)),
+        (Metric::Quantile(_) | Metric::GroupQuantile(_), op) => {
+            (value, matches!(op, Op::Below | Op::AtMost))
+        }
         (Metric::Attainment(_), op) => (1.0 - value, matches!(op, Op::Above | Op::AtLeast)),
         _ => return [half, half],
     };
@@ -271,8 +273,10 @@ fn reach(threshold: &Threshold, value: f64, half: f64) -> [f64; 2] {
 fn margin(threshold: &Threshold, value: f64) -> (f64, f64) {
     let small = |x: f64| x.max(1e-3);
     let (limit, scale) = match threshold.metric {
-        Metric::Quantile(q) => (1.0 - q, 1.0 - q),
-        Metric::Mean | Metric::Throughput => (threshold.limit, threshold.limit.max(1e-9)),
+        Metric::Quantile(q) | Metric::GroupQuantile(q) => (1.0 - q, 1.0 - q),
+        Metric::Mean | Metric::GroupMean | Metric::Throughput => {
+            (threshold.limit, threshold.limit.max(1e-9))
+        }
         Metric::Attainment(_) => (threshold.limit, small(1.0 - threshold.limit)),
         Metric::Rejected | Metric::Expired => (threshold.limit, small(threshold.limit)),
     };
@@ -294,6 +298,8 @@ fn exact_mark(threshold: &Threshold, s: &Solution, outside: f64) -> Mark {
         Metric::Attainment(ms) => (s.cdf(ms - outside).1, s.cdf(ms - outside).1),
         Metric::Throughput => (s.throughput_per_s(), s.throughput_per_s()),
         Metric::Rejected | Metric::Expired => (0.0, 0.0),
+        // Groups have no exact solution.
+        Metric::GroupQuantile(_) | Metric::GroupMean => (f64::NAN, f64::NAN),
     };
     Mark { margin: margin(threshold, judged).0, below: 0.0, above: 0.0, value, value_half: None }
 }

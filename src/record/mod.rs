@@ -2,15 +2,19 @@
 //!
 //! A recorder is a type parameter of the engines, so that what it does not want costs nothing.
 
+mod groups;
 mod histogram;
 mod ledger;
 mod pilot;
+mod store;
 mod summary;
 
+pub use groups::{GroupSource, GroupSummary};
 pub use histogram::{Histogram, rank};
 pub use ledger::{BatchEntry, Ledger, Refusal};
 pub use pilot::Pilot;
-pub use summary::{ClassSummary, Counts, ExactLatencies, LatencyStore, Plan, Summary};
+pub use store::{ExactLatencies, LatencyStore};
+pub use summary::{ClassSummary, Counts, Plan, Summary};
 
 use crate::policy::Reason;
 

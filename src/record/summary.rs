@@ -1,74 +1,8 @@
 //! The summary of one replication: integer counts and histograms, merged by addition.
 
-use super::{BatchRow, Gone, Histogram, Recorder};
+use super::groups::{GroupSource, GroupSummary, Watch};
+use super::{BatchRow, Gone, Histogram, LatencyStore, Recorder};
 use crate::policy::Reason;
-
-/// Where latencies go: a histogram, or every value.
-pub trait LatencyStore: Default + Clone {
-    /// Keeps one latency in nanoseconds.
-    fn add(&mut self, latency_ns: u64);
-    /// Keeps many.
-    fn add_all(&mut self, latencies_ns: &[u64]) {
-        latencies_ns.iter().for_each(|&latency| self.add(latency));
-    }
-    /// Adds everything another store has kept.
-    fn merge(&mut self, other: &Self);
-    /// How many were kept.
-    fn len(&self) -> u64;
-    /// Whether none was kept.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Quantiles at increasing `qs`, in nanoseconds; `None` when empty.
-    fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>>;
-}
-
-impl<const BITS: u32> LatencyStore for Histogram<BITS> {
-    #[inline(always)]
-    fn add(&mut self, latency_ns: u64) {
-        Self::add(self, latency_ns);
-    }
-    #[inline(always)]
-    fn add_all(&mut self, latencies_ns: &[u64]) {
-        Self::add_all(self, latencies_ns);
-    }
-    fn merge(&mut self, other: &Self) {
-        Self::merge(self, other);
-    }
-    fn len(&self) -> u64 {
-        Self::len(self)
-    }
-    fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>> {
-        Self::quantiles(self, qs)
-    }
-}
-
-/// Every latency, for point masses and golden tests.
-#[derive(Clone, Debug, Default)]
-pub struct ExactLatencies(Vec<u64>);
-
-impl LatencyStore for ExactLatencies {
-    fn add(&mut self, latency_ns: u64) {
-        self.0.push(latency_ns);
-    }
-    fn add_all(&mut self, latencies_ns: &[u64]) {
-        self.0.extend_from_slice(latencies_ns);
-    }
-    fn merge(&mut self, other: &Self) {
-        self.0.extend_from_slice(&other.0);
-    }
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-    #[expect(clippy::cast_precision_loss, reason = "latencies stay below 2^53 ns")]
-    #[expect(clippy::cast_possible_truncation, reason = "a rank is at most the length")]
-    fn quantiles(&self, qs: &[f64]) -> Option<Vec<f64>> {
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        let n = sorted.len() as u64;
-        (n > 0).then(|| qs.iter().map(|&q| sorted[super::rank(q, n) as usize - 1] as f64).collect())
-    }
-}
 
 /// What a summary measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +17,8 @@ pub struct Plan {
     pub classes: u8,
     /// Fixed delay outside the server, added to every latency, ns.
     pub client_ns: u64,
+    /// Limits on group latencies to count groups within, ns.
+    pub group_limits_ns: Vec<u64>,
 }
 
 /// Counts of measured requests.
@@ -230,6 +166,10 @@ pub struct Summary<L> {
     pub backlog: u64,
     /// Per class: counts and latencies.
     pub classes: Vec<ClassSummary<L>>,
+    /// Groups of a fan-out, where some source sends them.
+    pub groups: Option<GroupSummary<L>>,
+    /// Tells which requests form a group while the run lasts.
+    watch: Option<Box<Watch>>,
     /// `u64::MAX` until the last arrival has come.
     last_arrival_ns: u64,
     /// What latencies have more than waits, all added up, ns.
@@ -246,6 +186,17 @@ impl<L: LatencyStore> Summary<L> {
         let class = ClassSummary { within: within.clone(), ..ClassSummary::default() };
         let classes = vec![class; usize::from(plan.classes)];
         Self { plan, within, classes, last_arrival_ns: u64::MAX, ..Self::default() }
+    }
+
+    /// The same, which also follows the groups of these sources.
+    #[must_use]
+    pub fn following(mut self, sources: Vec<GroupSource>) -> Self {
+        if !sources.is_empty() {
+            self.groups = Some(GroupSummary::new(self.plan.group_limits_ns.clone()));
+            self.watch =
+                Some(Box::new(Watch::new(sources, self.plan.measure_from_ns, self.plan.client_ns)));
+        }
+        self
     }
 
     fn class_mut(&mut self, tag: u8) -> Option<&mut ClassSummary<L>> {
@@ -391,6 +342,10 @@ impl<L: LatencyStore> Summary<L> {
             a.latency_max_ns = a.latency_max_ns.max(b.latency_max_ns);
             add_each(&mut a.within, &b.within, |x, y| *x += y);
         });
+        if let Some(theirs) = &other.groups {
+            let none = || GroupSummary::new(theirs.limits_ns.clone());
+            self.groups.get_or_insert_with(none).merge(theirs);
+        }
     }
 }
 
@@ -439,9 +394,15 @@ impl<L: LatencyStore> Recorder for Summary<L> {
         if self.plan.classes > 0 {
             self.class_members(batch, &arrivals[..n], &tags[..n]);
         }
+        if let (Some(watch), Some(groups)) = (&mut self.watch, &mut self.groups) {
+            watch.answered(batch.answered_ns(), &arrivals[..n], &tags[..n], groups);
+        }
     }
 
     fn gone(&mut self, arrival_ns: u64, tag: u8, at_ns: u64, why: Gone) {
+        if let (Some(watch), Some(groups)) = (&mut self.watch, &mut self.groups) {
+            watch.lost(arrival_ns, tag, groups);
+        }
         if arrival_ns < self.plan.measure_from_ns {
             return;
         }
@@ -461,6 +422,7 @@ impl<L: LatencyStore> Recorder for Summary<L> {
 
     fn ended(&mut self, at_ns: u64) {
         self.count_rest();
+        self.watch = None;
         self.whole_ns = at_ns.saturating_sub(self.plan.measure_from_ns);
     }
 }

@@ -16,6 +16,9 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
         titles.push("<thresholds".into());
     }
     let exact = outcome.study == "exact";
+    // What a wait does to a fan-out shows in means first.
+    let means = outcome.cells.iter().any(|c| c.group_latency_ms.is_some());
+    titles.extend(means.then(|| "mean ms".to_owned()));
     let numbers = [
         "p50 ms",
         "p90 ms",
@@ -31,6 +34,11 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut grid = Grid::new(&titles);
     for cell in &outcome.cells {
+        let intervals = cell.method != Method::Exact;
+        let latencies = |latency| {
+            let columns = latency_columns(latency, cell.stable, intervals);
+            columns.into_iter().skip(usize::from(!means))
+        };
         let mut row = vec![cell.policy.label.clone()];
         row.extend(axes.iter().map(|path| {
             cell.coords.get(*path).map_or_else(|| "–".into(), |v| v.trim_matches('"').to_owned())
@@ -38,8 +46,7 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
         if judged {
             row.push(together(cell).to_owned());
         }
-        let intervals = cell.method != Method::Exact;
-        row.extend(latency_columns(cell.latency_ms.as_ref(), cell.stable, intervals));
+        row.extend(latencies(cell.latency_ms.as_ref()));
         row.push(rate(cell.throughput_per_s));
         row.push(decimals(cell.batch_size.mean, 2));
         row.push(format!("{:.1}%", cell.utilization * 100.0));
@@ -48,14 +55,12 @@ pub fn summary_table(outcome: &Outcome) -> Grid {
         }
         let columns = row.len();
         grid.row(row);
-        for class in &cell.classes {
-            let mut row = vec![format!("  {}", class.class)];
-            row.extend(axes.iter().map(|_| String::new()));
-            if judged {
-                row.push(String::new());
-            }
-            let intervals = cell.method != Method::Exact;
-            row.extend(latency_columns(class.latency_ms.as_ref(), cell.stable, intervals));
+        let classes = cell.classes.iter().map(|c| (c.class.as_str(), c.latency_ms.as_ref()));
+        let groups = cell.group_latency_ms.as_ref().map(|g| ("groups", Some(&g.latency)));
+        for (name, latency) in classes.chain(groups) {
+            let mut row = vec![format!("  {name}")];
+            row.resize(1 + axes.len() + usize::from(judged), String::new());
+            row.extend(latencies(latency));
             row.resize(columns, String::new());
             grid.row(row);
         }
@@ -77,8 +82,8 @@ fn together(cell: &Cell) -> &'static str {
     }
 }
 
-/// p50, p90, p99 and p99.9; an exact solution has no intervals and more digits.
-fn latency_columns(latency: Option<&Latency>, stable: bool, intervals: bool) -> [String; 4] {
+/// Mean, p50, p90, p99 and p99.9; an exact solution has no intervals and more digits.
+fn latency_columns(latency: Option<&Latency>, stable: bool, intervals: bool) -> [String; 5] {
     let Some(l) = latency else {
         let word = if stable { "–" } else { "overloaded" };
         return std::array::from_fn(|_| word.to_owned());
@@ -89,6 +94,7 @@ fn latency_columns(latency: Option<&Latency>, stable: bool, intervals: bool) -> 
         if intervals { plus_minus(value, half) } else { decimals(value, 3) }
     };
     [
+        places(l.mean, half(&|h| Some(h.mean))),
         places(l.p50, half(&|h| Some(h.p50))),
         places(l.p90, half(&|h| Some(h.p90))),
         places(l.p99, half(&|h| Some(h.p99))),
@@ -203,12 +209,42 @@ pub fn csv_cells(outcome: &Outcome) -> Grid {
         "warmup_ms",
         "verdicts",
     ]);
+    let mut all = outcome.cells.iter().chain(&outcome.curve);
+    let grouped = all.any(|c| c.group_latency_ms.is_some());
+    if grouped {
+        titles.extend(["groups", "incomplete_groups"]);
+        titles.extend(GROUP_TITLES);
+    }
     let mut grid = Grid::new(&titles);
     for cell in outcome.cells.iter().chain(&outcome.curve) {
-        grid.row(csv_row(cell, &axes));
+        let mut row = csv_row(cell, &axes);
+        if grouped {
+            let groups = cell.group_latency_ms.as_ref();
+            let counts = groups.map(|g| [g.n.to_string(), g.incomplete.to_string()]);
+            row.extend(counts.unwrap_or_default());
+            row.extend(csv_latency(groups.map(|g| &g.latency)));
+        }
+        grid.row(row);
     }
     grid
 }
+
+/// Columns of the latency of groups, where there are any.
+const GROUP_TITLES: [&str; 13] = [
+    "group_mean_ms",
+    "group_mean_ci95_ms",
+    "group_p50_ms",
+    "group_p50_ci95_ms",
+    "group_p90_ms",
+    "group_p90_ci95_ms",
+    "group_p95_ms",
+    "group_p95_ci95_ms",
+    "group_p99_ms",
+    "group_p99_ci95_ms",
+    "group_p999_ms",
+    "group_p999_ci95_ms",
+    "group_max_ms",
+];
 
 fn csv_row(cell: &Cell, axes: &[&str]) -> Vec<String> {
     let optional = |v: Option<f64>| v.map(|v| v.to_string()).unwrap_or_default();

@@ -65,6 +65,7 @@ impl super::Source {
             Process::Gamma(p) => Some(p.rate.per_s()),
             Process::Mmpp(p) => Some(p.law().ok()?.mean_rate_per_s()),
             Process::OnOff(p) => Some(p.law().ok()?.mean_rate_per_s()),
+            Process::Groups(p) => Some(p.requests_per_s()),
             Process::ClosedLoop(_) => None,
             Process::Trace(p) => Some(self.trace.as_ref()?.rate_per_s() * p.factor()),
         }

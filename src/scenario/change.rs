@@ -55,7 +55,7 @@ pub fn parse_change(expr: &str) -> Result<ChangeLimit, (String, String)> {
         parse_fraction_of_any_size(size)
     } else {
         match metric {
-            Metric::Quantile(_) | Metric::Mean => {
+            Metric::Quantile(_) | Metric::Mean | Metric::GroupQuantile(_) | Metric::GroupMean => {
                 parse_duration(size).map(|d| d.as_ms()).map_err(|e| (e.what, e.help))
             }
             Metric::Throughput => parse_rate(size).map(|r| r.per_s()).map_err(|e| (e.what, e.help)),
@@ -92,12 +92,19 @@ fn parse_fraction_of_any_size(text: &str) -> Result<f64, (String, String)> {
     }
 }
 
+/// A share per cent, without the noise of the multiplication.
+fn percent(share: f64) -> f64 {
+    (share * 1e9).round() / 1e7
+}
+
 impl ChangeLimit {
     /// The metric as results name it: `p(99)`, `attainment(50ms)`, ….
     #[must_use]
     pub fn name(&self) -> String {
         match self.metric {
-            Metric::Quantile(q) => format!("p({})", (q * 1e9).round() / 1e7),
+            Metric::Quantile(q) => format!("p({})", percent(q)),
+            Metric::GroupQuantile(q) => format!("group.p({})", percent(q)),
+            Metric::GroupMean => "group.mean".into(),
             Metric::Mean => "mean".into(),
             Metric::Attainment(ms) => format!("attainment({ms}ms)"),
             Metric::Throughput => "throughput".into(),
@@ -117,6 +124,7 @@ mod tests {
             ("p(99) > +5%", "p(99)", Op::Above, 0.05, true),
             ("p(99.9)>5%", "p(99.9)", Op::Above, 0.05, true),
             ("mean >= +250%", "mean", Op::AtLeast, 2.5, true),
+            ("group.p(99) > +1ms", "group.p(99)", Op::Above, 1.0, false),
             ("mean > +2ms", "mean", Op::Above, 2.0, false),
             ("throughput < -20/s", "throughput", Op::Below, -20.0, false),
             ("throughput < - 1%", "throughput", Op::Below, -0.01, true),

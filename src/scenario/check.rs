@@ -233,7 +233,11 @@ impl Checker<'_> {
     fn run(&mut self) {
         let run = self.tree.get("run");
         let random = |p: &Process| match p {
-            Process::Poisson(_) | Process::Gamma(_) | Process::Mmpp(_) | Process::OnOff(_) => true,
+            Process::Poisson(_)
+            | Process::Gamma(_)
+            | Process::Mmpp(_)
+            | Process::OnOff(_)
+            | Process::Groups(_) => true,
             Process::ClosedLoop(p) => thinks_randomly(&p.think),
             Process::Deterministic(_) | Process::Trace(_) => false,
         };

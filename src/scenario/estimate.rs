@@ -15,7 +15,8 @@ pub(crate) fn cost_s(cost: &Cost, n: u32) -> f64 {
 pub(crate) struct Load {
     /// Mean arrivals per second.
     pub(crate) mean_per_s: Option<f64>,
-    /// Arrivals per second while it is busiest, and the largest CV of gaps; `None` for traces.
+    /// Arrivals per second while it is busiest, and the largest CV of gaps; `None` for traces
+    /// and groups.
     peak: Option<(f64, f64)>,
     /// Clients, if every source is a closed loop.
     pub(crate) clients: Option<u64>,
@@ -40,7 +41,8 @@ impl Load {
                 Process::Gamma(p) => Some((p.rate.per_s(), p.cv)),
                 Process::Mmpp(p) => p.law().ok().map(|l| (busiest(l.rates_per_s), 1.0)),
                 Process::OnOff(p) => p.law().ok().map(|l| (busiest(l.rates_per_s), 1.0)),
-                Process::ClosedLoop(_) | Process::Trace(_) => None,
+                // How many come together is a matter of the groups, not of the rate.
+                Process::Groups(_) | Process::ClosedLoop(_) | Process::Trace(_) => None,
             };
             peak = match (peak, one) {
                 (Some((sum, cv)), Some((rate, own))) => Some((sum + rate, cv.max(own))),

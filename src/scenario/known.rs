@@ -4,10 +4,9 @@
 /// Kinds of a family, by the name of its type, that later versions know.
 pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str]) {
     match family {
-        "Process" => (
-            "arrivals",
-            &["weibull", "hyperexponential", "hawkes", "groups", "schedule", "clients"],
-        ),
+        "Process" => {
+            ("arrivals", &["weibull", "hyperexponential", "hawkes", "schedule", "clients"])
+        }
         "Policy" => {
             ("policies", &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"])
         }

@@ -250,6 +250,28 @@ pub enum Metric {
     Rejected,
     /// Expired share of offered requests.
     Expired,
+    /// Quantile of the group latency, `group.p(q)`, as a share; limit in ms.
+    GroupQuantile(f64),
+    /// Mean group latency, `group.mean`; limit in ms.
+    GroupMean,
+}
+
+impl Metric {
+    /// Whether it is about how long requests take, which a queue without end makes hopeless.
+    #[must_use]
+    pub const fn about_latency(self) -> bool {
+        match self {
+            Self::Quantile(_) | Self::Mean | Self::Attainment(_) => true,
+            Self::GroupQuantile(_) | Self::GroupMean => true,
+            Self::Throughput | Self::Rejected | Self::Expired => false,
+        }
+    }
+
+    /// Whether it is about groups of requests.
+    #[must_use]
+    pub const fn about_groups(self) -> bool {
+        matches!(self, Self::GroupQuantile(_) | Self::GroupMean)
+    }
 }
 
 /// How a threshold compares.

@@ -37,7 +37,7 @@ impl Scenario {
     /// Multiplies the rate of every open source by `factor`, which is positive and finite: more
     /// of the same requests in the same pattern.
     ///
-    /// Every state of an `mmpp` or `on-off` source scales and dwells stay as they are (so `idc`
+    /// `groups` come more often and stay as large. Every state of an `mmpp` or `on-off` source scales and dwells stay as they are (so `idc`
     /// moves away from 1 in proportion); a trace is replayed faster. Closed loops stay.
     pub fn scale_rates(&mut self, factor: f64) {
         let scale = |rate: &mut Rate| {
@@ -59,6 +59,7 @@ impl Scenario {
                     scale(&mut p.rate_on);
                     p.rate_off.iter_mut().for_each(scale);
                 }
+                Process::Groups(p) => scale(&mut p.rate),
                 Process::ClosedLoop(_) => {}
                 Process::Trace(p) => match &mut p.scale {
                     Some(scale) => scale.factor *= factor,

@@ -3,7 +3,8 @@
 use super::axes::{self, AxisNode};
 use super::de::View;
 use super::diag::{
-    BAD_PARAM, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF, WRONG_TYPE,
+    BAD_PARAM, CONFLICT, DUPLICATE_LABEL, MISSING_KEY, NOTHING, Problem, Span, Texts, UNKNOWN_REF,
+    WRONG_TYPE,
 };
 use super::fault::unknown_key;
 use super::file::{ARRIVALS_KEYS, POLICY_KEYS, ROOT_KEYS, ServerTable, ThresholdTable};
@@ -377,6 +378,7 @@ impl Resolver<'_> {
                 self.reference(table, "policy", read.policy.as_deref(), &labels);
                 self.reference(table, "class", read.class.as_deref(), &classes);
             }
+            let whole = self.problems.is_empty();
             let span = place(table, "expr");
             let quoted = span.len() == read.expr.len() + 2;
             let at = |range: std::ops::Range<usize>| {
@@ -388,18 +390,32 @@ impl Resolver<'_> {
                 }
             };
             match threshold::parse(&read.expr, &at) {
-                Ok((metric, op, limit)) => all.push(Threshold {
-                    expr: read.expr.clone(),
-                    metric,
-                    op,
-                    limit,
-                    class: read.class,
-                    policy: read.policy,
-                }),
+                Ok((metric, op, limit)) => {
+                    if metric.about_groups() && whole {
+                        self.about_groups(table, sources);
+                    }
+                    let (expr, class, policy) = (read.expr.clone(), read.class, read.policy);
+                    all.push(Threshold { expr, metric, op, limit, class, policy });
+                }
                 Err(problem) => self.push(problem),
             }
         }
         all
+    }
+
+    /// A threshold about groups needs some, and is about all of them.
+    fn about_groups(&mut self, table: &Node, sources: &[Source]) {
+        if !sources.iter().any(|s| matches!(s.process, Process::Groups(_))) {
+            let what = "no source of arrivals sends groups, so there is no group latency";
+            let help = "write kind = \"groups\" for a fan-out, or p(99) for single requests";
+            self.push(Problem::new(CONFLICT, place(table, "expr"), what).help(help));
+        }
+        if table.get("class").is_some() {
+            let what = "a threshold about groups is about all of them, not about a class";
+            self.push(
+                Problem::new(CONFLICT, place(table, "class"), what).help("leave `class` out"),
+            );
+        }
     }
 
     fn reference(&mut self, table: &Node, key: &str, name: Option<&str>, valid: &[&str]) {

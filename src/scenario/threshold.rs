@@ -1,4 +1,4 @@
-//! Threshold expressions: `p(99) < 50ms`, `attainment(50ms) >= 99%`, `throughput >= 880/s`.
+//! Threshold expressions: `p(99) < 50ms`, `group.p(99) < 80ms`, `attainment(50ms) >= 99%`, `throughput >= 880/s`.
 
 use super::diag::{BAD_THRESHOLD, NOT_YET, Problem, Span};
 use super::known;
@@ -51,7 +51,9 @@ pub(crate) fn parse(
         return Err(Problem::new(BAD_THRESHOLD, at(whole), "the limit is missing").help(EXAMPLES));
     }
     let limit = match metric {
-        Metric::Quantile(_) | Metric::Mean => parse_duration(limit).map(|d| d.as_ms()),
+        Metric::Quantile(_) | Metric::Mean | Metric::GroupQuantile(_) | Metric::GroupMean => {
+            parse_duration(limit).map(|d| d.as_ms())
+        }
         Metric::Throughput => parse_rate(limit).map(|r| r.per_s()),
         Metric::Attainment(_) | Metric::Rejected | Metric::Expired => {
             parse_fraction(limit).map(|f| f.get())
@@ -79,7 +81,9 @@ pub(super) fn metric(left: &str, at: &dyn Fn(Range<usize>) -> Span) -> Result<Me
     let inner = text.find('(').map_or(here, |i| at(start + i + 1..start + text.len() - 1));
     later(name, here)?;
     match (name, argument) {
-        ("p", Some(q)) => quantile(q, inner),
+        ("p", Some(q)) => quantile(q, inner).map(Metric::Quantile),
+        ("group.p", Some(q)) => quantile(q, inner).map(Metric::GroupQuantile),
+        ("group.mean", None) => Ok(Metric::GroupMean),
         ("attainment", Some(time)) => parse_duration(time)
             .map(|time| Metric::Attainment(time.as_ms()))
             .map_err(|e| unit(&e, inner)),
@@ -87,8 +91,9 @@ pub(super) fn metric(left: &str, at: &dyn Fn(Range<usize>) -> Span) -> Result<Me
         ("throughput", None) => Ok(Metric::Throughput),
         ("rejected", None) => Ok(Metric::Rejected),
         ("expired", None) => Ok(Metric::Expired),
-        ("p", None) => {
-            Err(Problem::new(BAD_THRESHOLD, here, "`p` needs a percentage").help("write p(99)"))
+        ("p" | "group.p", None) => {
+            let what = format!("`{name}` needs a percentage");
+            Err(Problem::new(BAD_THRESHOLD, here, what).help(format!("write {name}(99)")))
         }
         ("attainment", None) => {
             Err(Problem::new(BAD_THRESHOLD, here, "`attainment` needs the time to stay within")
@@ -103,7 +108,7 @@ fn later(name: &str, here: Span) -> Result<(), Problem> {
     let family = name.split_once('.').map(|(family, _)| family);
     let named = match (name, family) {
         ("goodput", _) => "goodput".to_owned(),
-        (_, Some(f @ ("ttft" | "tpot" | "itl" | "e2e" | "group"))) => format!("{f}."),
+        (_, Some(f @ ("ttft" | "tpot" | "itl" | "e2e"))) => format!("{f}."),
         _ => return Ok(()),
     };
     Err(Problem::new(
@@ -114,9 +119,10 @@ fn later(name: &str, here: Span) -> Result<(), Problem> {
     .help(EXAMPLES))
 }
 
-fn quantile(text: &str, span: Span) -> Result<Metric, Problem> {
+/// A percentage as a share.
+fn quantile(text: &str, span: Span) -> Result<f64, Problem> {
     match text.trim_end_matches('%').parse::<f64>() {
-        Ok(q) if q > 0.0 && q < 100.0 => Ok(Metric::Quantile(share(q))),
+        Ok(q) if q > 0.0 && q < 100.0 => Ok(share(q)),
         _ => Err(Problem::new(
             BAD_THRESHOLD,
             span,
@@ -132,8 +138,17 @@ fn share(q: f64) -> f64 {
 }
 
 fn unknown(name: &str, argument: Option<&str>, here: Span) -> Problem {
-    let names = ["p(99)", "mean", "attainment(50ms)", "throughput", "rejected", "expired"];
-    let bare = ["p", "mean", "attainment", "throughput", "rejected", "expired"];
+    const NAMES: [&str; 8] = [
+        "p(99)",
+        "mean",
+        "attainment(50ms)",
+        "throughput",
+        "rejected",
+        "expired",
+        "group.p(99)",
+        "group.mean",
+    ];
+    let bare = NAMES.map(|name| name.split('(').next().unwrap_or(name));
     if let (true, Some(_)) = (bare.contains(&name), argument) {
         return Problem::new(BAD_THRESHOLD, here, format!("`{name}` takes no brackets"))
             .help(format!("write {name}"));
@@ -156,7 +171,7 @@ fn unknown(name: &str, argument: Option<&str>, here: Span) -> Problem {
     if let Some(near) = spelt {
         problem = problem.label(format!("did you mean `{near}`?"));
     }
-    problem.help(format!("thresholds compare {}", known::listed(&names, "or")))
+    problem.help(format!("thresholds compare {}", known::listed(&NAMES, "or")))
 }
 
 #[cfg(test)]
@@ -177,6 +192,8 @@ mod tests {
             (" throughput > 880/s ", (Metric::Throughput, Op::Above, 880.0)),
             ("rejected <= 0.1%", (Metric::Rejected, Op::AtMost, 0.001)),
             ("expired <= 1%", (Metric::Expired, Op::AtMost, 0.01)),
+            ("group.p(99) < 30ms", (Metric::GroupQuantile(0.99), Op::Below, 30.0)),
+            ("group.mean <= 12ms", (Metric::GroupMean, Op::AtMost, 12.0)),
         ] {
             assert_eq!(read(expr), Ok(wanted), "{expr}");
         }
@@ -206,6 +223,12 @@ mod tests {
             ")(",
             ")( < 5ms",
             "attainment < 5%",
+            "group < 5ms",
+            "group.p < 5ms",
+            "group.p(100) < 5ms",
+            "group.mean(3) < 5ms",
+            "group.throughput > 5/s",
+            "group.mean < 5%",
         ] {
             assert!(read(expr).is_err(), "{expr}");
         }

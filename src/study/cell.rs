@@ -146,7 +146,8 @@ impl<L: LatencyStore + Send + Sync> Waves<'_, L> {
         if self.control.stopped() {
             return None;
         }
-        let mut summary = Summary::new(self.bench.plan(self.limits_ns, self.warmup));
+        let mut summary = Summary::new(self.bench.plan(self.limits_ns, self.warmup))
+            .following(self.bench.group_sources(replication));
         let portion = Portion { replication, measured: n, measure_from: self.warmup };
         let ending = self.bench.run_under(portion, &mut summary, Some(self.control));
         self.control.add_requests(summary.offered);

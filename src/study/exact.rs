@@ -195,6 +195,7 @@ fn cell(
         throughput_per_s: s.throughput_per_s(),
         utilization: s.utilization(),
         latency_ms: Some(latency),
+        group_latency_ms: None,
         queue_ms: None,
         batch_size: batches(s),
         dispatch_reasons: BTreeMap::new(),
@@ -218,9 +219,7 @@ fn overloaded(
 ) -> Cell {
     let capacity = scenario.capacity_per_s(server, &policy.policy);
     let offered = scenario.total_rate_per_s().unwrap_or(0.0);
-    let about_latency = |t: &&Threshold| {
-        matches!(t.metric, Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_))
-    };
+    let about_latency = |t: &&Threshold| t.metric.about_latency();
     let failed = scenario.applicable(policy).into_iter().filter(about_latency).map(|t| Verdict {
         expr: t.expr.clone(),
         judgement: Judgement::Fail,
@@ -239,6 +238,7 @@ fn overloaded(
         throughput_per_s: capacity.unwrap_or(0.0),
         utilization: 1.0,
         latency_ms: None,
+        group_latency_ms: None,
         queue_ms: None,
         batch_size: BatchSize {
             mean: f64::from(policy.policy.cap().unwrap_or(0)),
@@ -273,6 +273,8 @@ fn verdict(t: &Threshold, s: &Solution, outside: f64) -> Verdict {
         Metric::Attainment(ms) => (s.cdf(ms - outside).1, ""),
         Metric::Throughput => (s.throughput_per_s(), "/s"),
         Metric::Rejected | Metric::Expired => (0.0, ""),
+        // Groups have no exact solution, and thresholds about them need a source of them.
+        Metric::GroupQuantile(_) | Metric::GroupMean => (f64::NAN, " ms"),
     };
     let met = match t.op {
         Op::Below => value < t.limit,

@@ -2,7 +2,8 @@
 
 use super::cell::{Measured, relative_half_width};
 use crate::outcome::{
-    Attainment, BatchSize, CdfFile, ClassRow, HalfWidths, Latency, Precision, Requests, SizeCount,
+    Attainment, BatchSize, CdfFile, ClassRow, GroupLatency, HalfWidths, Latency, Precision,
+    Requests, SizeCount,
 };
 use crate::policy::Reason;
 use crate::record::{Counts, LatencyStore, Summary};
@@ -96,6 +97,25 @@ pub(super) fn latency<L: LatencyStore>(measured: &Measured<L>) -> Option<Latency
         measured.pooled.latency_max_ns,
     )
     .map(|d| d.latency())
+}
+
+/// Latency of the groups; `None` where there are none, and where none was answered whole.
+pub(super) fn groups<L: LatencyStore>(measured: &Measured<L>) -> Option<GroupLatency> {
+    let pooled = measured.pooled.groups.as_ref()?;
+    let sections: Vec<_> = measured.sections.iter().filter_map(|s| s.groups.as_ref()).collect();
+    let all = distribution(
+        pooled,
+        &sections,
+        |g| g.completed,
+        |g| g.latency_sum_ns,
+        |g, qs| g.latency.quantiles(qs),
+        pooled.latency_max_ns,
+    )?;
+    Some(GroupLatency {
+        n: pooled.completed,
+        incomplete: pooled.incomplete,
+        latency: all.latency(),
+    })
 }
 
 /// Time in the queue.

@@ -9,8 +9,8 @@ use super::measure;
 use super::run::{grows, limited};
 use super::setup::Bench;
 use super::verdict::{Context, evidence_of, limits_ns};
-use crate::outcome::Latency;
-use crate::record::{Histogram, LatencyStore};
+use crate::outcome::{GroupLatency, Latency};
+use crate::record::{Histogram, LatencyStore, Summary};
 use crate::scenario::{End, Metric, Scenario, Threshold, Warmup};
 use crate::stats::{Evidence, half_width};
 use crate::time::Nanos;
@@ -25,6 +25,8 @@ pub struct Observed {
     pub values: Vec<(f64, Option<f64>)>,
     /// The latency distribution; absent where nothing completed or the queue grows.
     pub latency_ms: Option<Latency>,
+    /// The latency of groups; absent without them, and where none was answered whole.
+    pub group_latency_ms: Option<GroupLatency>,
     /// Requests per second completed.
     pub throughput_per_s: f64,
     /// Share of time an instance is busy.
@@ -50,6 +52,10 @@ pub struct Section {
     pub mean_ms: f64,
     /// Latency quantiles at the levels asked for, ms.
     pub quantiles_ms: Vec<f64>,
+    /// Mean group latency, ms; absent without groups.
+    pub group_mean_ms: Option<f64>,
+    /// Quantiles of the group latency at the same levels, ms; empty without groups.
+    pub group_quantiles_ms: Vec<f64>,
     /// Busy seconds of all instances per thousand completed requests.
     pub busy_s_per_1000: f64,
 }
@@ -122,12 +128,14 @@ fn observed<L: LatencyStore>(
     let values =
         look.thresholds.iter().zip(&evidence).map(|(threshold, e)| match threshold.metric {
             Metric::Quantile(q) => quantile(threshold, q, &classes, measured),
+            Metric::GroupQuantile(q) => group_quantile(q, measured),
             _ => (e.value, half_width(e.value, &e.sections)),
         });
     Observed {
         values: values.collect(),
         evidence,
         latency_ms: if stable { measure::latency(measured) } else { None },
+        group_latency_ms: if stable { measure::groups(measured) } else { None },
         throughput_per_s,
         utilization,
         mean_batch: measure::batches(&measured.pooled).0.mean,
@@ -140,12 +148,18 @@ fn observed<L: LatencyStore>(
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean")]
-fn section<L: LatencyStore>(s: &crate::record::Summary<L>, quantiles: &[f64]) -> Section {
+fn section<L: LatencyStore>(s: &Summary<L>, quantiles: &[f64]) -> Section {
     let completed = s.counts.completed.max(1) as f64;
-    let quantiles_ms = s.latency.quantiles(quantiles).unwrap_or_default();
+    let read = |store: &L| -> Vec<f64> {
+        let ns = store.quantiles(quantiles).unwrap_or_default();
+        ns.into_iter().map(|ns| ns / 1e6).collect()
+    };
+    let groups = s.groups.as_ref().filter(|g| g.completed > 0);
     Section {
+        group_mean_ms: groups.map(|g| g.latency_sum_ns as f64 / g.completed as f64 / 1e6),
+        group_quantiles_ms: groups.map(|g| read(&g.latency)).unwrap_or_default(),
         mean_ms: s.latency_sum_ns as f64 / completed / 1e6,
-        quantiles_ms: quantiles_ms.into_iter().map(|ns| ns / 1e6).collect(),
+        quantiles_ms: read(&s.latency),
         busy_s_per_1000: s.busy_all_ns as f64 / 1e9 / completed * 1e3,
     }
 }
@@ -158,13 +172,27 @@ fn quantile<L: LatencyStore>(
     measured: &Measured<L>,
 ) -> (f64, Option<f64>) {
     let class = threshold.class.as_ref().and_then(|name| classes.iter().position(|c| c == name));
-    let at = |s: &crate::record::Summary<L>| {
+    let at = |s: &Summary<L>| {
         let store = match class.and_then(|i| s.classes.get(i)) {
             Some(class) => &class.latency,
             None => &s.latency,
         };
         store.quantiles(&[q]).map(|v| v[0] / 1e6)
     };
+    with_half_width(at, measured)
+}
+
+/// A quantile of the group latency, ms; NaN where no group was answered whole.
+fn group_quantile<L: LatencyStore>(q: f64, measured: &Measured<L>) -> (f64, Option<f64>) {
+    let at = |s: &Summary<L>| s.groups.as_ref()?.latency.quantiles(&[q]).map(|v| v[0] / 1e6);
+    with_half_width(at, measured)
+}
+
+/// A number of the whole and the half-width of its interval.
+fn with_half_width<L>(
+    at: impl Fn(&Summary<L>) -> Option<f64>,
+    measured: &Measured<L>,
+) -> (f64, Option<f64>) {
     let Some(value) = at(&measured.pooled) else { return (f64::NAN, None) };
     let parts: Option<Vec<f64>> = measured.sections.iter().map(at).collect();
     (value, parts.and_then(|parts| half_width(value, &parts)))

@@ -6,7 +6,7 @@ use super::curve::curve_points;
 use super::setup::{Bench, Engine};
 use super::verdict::{Context, judge, limits_ns};
 use super::{measure, sections, verdict};
-use crate::number::rate;
+use crate::number::{count, rate};
 use crate::outcome::{
     CdfFile, Cell, CellSections, Method, Outcome, PolicyInfo, Precision, SCHEMA, Sections, Series,
     Slo, Tool,
@@ -243,6 +243,7 @@ fn assemble<L: LatencyStore>(
         throughput_per_s,
         utilization,
         latency_ms: if stable { measure::latency(measured) } else { None },
+        group_latency_ms: if stable { measure::groups(measured) } else { None },
         queue_ms: if stable { measure::queue(measured) } else { None },
         batch_size,
         dispatch_reasons,
@@ -260,6 +261,15 @@ fn assemble<L: LatencyStore>(
     CellDone { cell, cdf, stalled, interrupted: measured.interrupted }
 }
 
+/// Says so where groups lack answers: their latencies are those of the others.
+fn unanswered_groups<L>(measured: &Measured<L>) -> Option<String> {
+    let groups = measured.pooled.groups.as_ref().filter(|g| g.incomplete > 0)?;
+    let (lacking, all) = (count(groups.incomplete), count(groups.offered()));
+    Some(format!(
+        "groups without every answer: {lacking} of {all}; group latencies are those of the others"
+    ))
+}
+
 /// What a reader of a cell should know.
 fn warnings<L>(
     measured: &Measured<L>,
@@ -268,6 +278,7 @@ fn warnings<L>(
 ) -> Vec<String> {
     let mut warnings = measured.warnings.clone();
     warnings.extend(overload);
+    warnings.extend(unanswered_groups(measured));
     if measured.interrupted {
         warnings.push("interrupted: the intervals are wider than was asked for".into());
     }

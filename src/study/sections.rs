@@ -54,7 +54,7 @@ pub(super) fn series<L: LatencyStore>(measured: &Measured<L>, asked: &Asked<'_>)
     let mut out = Out { measured, series: Vec::new() };
     if asked.stable {
         out.put("mean", "ms", Better::Lower, |s| mean(s.latency_sum_ns, s.counts.completed));
-        latencies(&mut out, "", |s| Some((&s.latency, s.counts.completed)));
+        latencies(&mut out, "", "", |s| Some((&s.latency, s.counts.completed)));
         for (number, class) in asked.classes.iter().enumerate() {
             let row = |s: &Summary<L>| -> Option<(u128, u64)> {
                 let c: &ClassSummary<L> = s.classes.get(number)?;
@@ -64,10 +64,16 @@ pub(super) fn series<L: LatencyStore>(measured: &Measured<L>, asked: &Asked<'_>)
             out.put(format!("mean{of}"), "ms", Better::Lower, |s| {
                 row(s).and_then(|(sum, n)| mean(sum, n))
             });
-            latencies(&mut out, &of, |s| {
+            latencies(&mut out, "", &of, |s| {
                 s.classes.get(number).map(|c| (&c.latency, c.counts.completed))
             });
         }
+    }
+    if asked.stable && measured.pooled.groups.is_some() {
+        out.put("group.mean", "ms", Better::Lower, |s| {
+            s.groups.as_ref().and_then(|g| mean(g.latency_sum_ns, g.completed))
+        });
+        latencies(&mut out, "group.", "", |s| s.groups.as_ref().map(|g| (&g.latency, g.completed)));
     }
     out.put("throughput", "/s", Better::Higher, |s| Some(rates(s, asked.instances).0));
     for (i, limit) in asked.limits_ms.iter().enumerate() {
@@ -98,6 +104,7 @@ pub(super) fn series<L: LatencyStore>(measured: &Measured<L>, asked: &Asked<'_>)
 /// The quantiles of one distribution; every store is gone through once.
 fn latencies<L: LatencyStore>(
     out: &mut Out<'_, L>,
+    family: &str,
     of: &str,
     store: impl Fn(&Summary<L>) -> Option<(&L, u64)>,
 ) {
@@ -112,7 +119,7 @@ fn latencies<L: LatencyStore>(
     };
     for (i, (_, name)) in QUANTILES.iter().take(kept).enumerate() {
         out.series.push(Series {
-            metric: format!("{name}{of}"),
+            metric: format!("{family}{name}{of}"),
             unit: "ms".into(),
             better: Better::Lower,
             value: pooled[i] / 1e6,

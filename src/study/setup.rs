@@ -1,11 +1,12 @@
 //! From a resolved scenario to what an engine needs.
 
 use super::control::Control;
+use super::verdict::group_limits_ns;
 use crate::arrivals::{Feed, Limits, Process, Tags};
 use crate::cost::{CostModel, FixedCost, JitteredCost};
 use crate::engine::{Callers, Ending, Inflow, Kind, Kinds, Loops, Rules, event, recurrence};
 use crate::policy::{Batcher, Policy, Visit};
-use crate::record::{Plan, Recorder};
+use crate::record::{GroupSource, Plan, Recorder};
 use crate::rng::{Purpose, substream};
 use crate::scenario::{End, Scenario, Server, Source};
 use crate::time::Nanos;
@@ -129,7 +130,22 @@ impl<'a> Bench<'a> {
             class_of_tag,
             classes: narrow(classes.len()),
             client_ns: self.scenario.outside(self.server).0,
+            group_limits_ns: group_limits_ns(&self.scenario.thresholds),
         }
+    }
+
+    /// The sources whose requests come in groups, as a replication draws them.
+    #[must_use]
+    pub fn group_sources(&self, replication: u32) -> Vec<GroupSource> {
+        let numbered = (0..).zip(self.tagged_sources());
+        numbered
+            .filter_map(|(number, (first, source))| {
+                let Process::Groups(params) = &source.process else { return None };
+                let seed = self.scenario.seed;
+                let rng = substream(seed, replication, number, Purpose::Arrivals);
+                Some(GroupSource::new(params, rng, first, narrow(self.kinds_of(source).len())))
+            })
+            .collect()
     }
 
     /// Whether the closed recurrence gives exactly what the event engine would.

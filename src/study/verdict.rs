@@ -3,7 +3,7 @@
 use super::cell::Measured;
 use super::measure::rates;
 use crate::outcome::{Judgement, Verdict};
-use crate::record::{Counts, LatencyStore, Summary};
+use crate::record::{Counts, GroupSummary, LatencyStore, Summary};
 use crate::scenario::{Metric, Op, Threshold};
 use crate::stats::{Evidence, half_width, holm};
 
@@ -20,13 +20,32 @@ pub fn limits_ns(thresholds: &[Threshold]) -> Vec<u64> {
     limits
 }
 
+/// The same for the thresholds about groups.
+pub(super) fn group_limits_ns(thresholds: &[Threshold]) -> Vec<u64> {
+    let about = |t: &&Threshold| matches!(t.metric, Metric::GroupQuantile(_));
+    let mut limits: Vec<u64> = thresholds.iter().filter(about).map(time_limit_ns).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    limits
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn ns(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
+
+/// The longest time in nanoseconds that is on the low side of a threshold about a time.
+fn time_limit_ns(threshold: &Threshold) -> u64 {
+    match threshold.op {
+        Op::Below | Op::AtLeast => ns(threshold.limit).max(1) - 1,
+        Op::AtMost | Op::Above => ns(threshold.limit),
+    }
+}
+
 fn limit_ns(threshold: &Threshold) -> Option<u64> {
-    let ns = |ms: f64| (ms * 1e6).round() as u64;
-    match (threshold.metric, threshold.op) {
-        (Metric::Quantile(_), Op::Below | Op::AtLeast) => Some(ns(threshold.limit).max(1) - 1),
-        (Metric::Quantile(_), Op::AtMost | Op::Above) => Some(ns(threshold.limit)),
-        (Metric::Attainment(within), _) => Some(ns(within)),
+    match threshold.metric {
+        Metric::Quantile(_) => Some(time_limit_ns(threshold)),
+        Metric::Attainment(within) => Some(ns(within)),
         _ => None,
     }
 }
@@ -63,12 +82,8 @@ pub(super) fn judge<L: LatencyStore>(
         .zip(&cases)
         .enumerate()
         .map(|(i, (threshold, case))| {
-            let about_latency = matches!(
-                threshold.metric,
-                Metric::Quantile(_) | Metric::Mean | Metric::Attainment(_)
-            );
             if let Some(overload) = overload
-                && about_latency
+                && threshold.metric.about_latency()
             {
                 return Verdict {
                     expr: threshold.expr.clone(),
@@ -152,16 +167,9 @@ fn case<L: LatencyStore>(
     match threshold.metric {
         // "p(q) is below t" is the statement "at most 1 − q of the offered requests miss t".
         Metric::Quantile(q) => {
-            let low_wanted = matches!(threshold.op, Op::Below | Op::AtMost);
-            let op = if low_wanted { Op::AtMost } else { Op::Above };
             let missed = |v: &View<'_>| 1.0 - share(within(v), v.offered);
-            let evidence = known(&missed, op, 1.0 - q, offered);
-            let words = format!(
-                "{} of the offered requests miss {}, allowed {}",
-                percent(&evidence),
-                trim(threshold.limit, "ms"),
-                trim((1.0 - q) * 100.0, "%"),
-            );
+            let evidence = known(&missed, missing(threshold.op), 1.0 - q, offered);
+            let words = missed_words(&evidence, threshold, q, "requests");
             Case { evidence, words }
         }
         Metric::Attainment(_) => {
@@ -184,7 +192,48 @@ fn case<L: LatencyStore>(
         }
         Metric::Rejected => simple("rejected", &|c| c.rejected),
         Metric::Expired => simple("expired", &|c| c.expired),
+        Metric::GroupQuantile(_) | Metric::GroupMean => group_case(threshold, measured),
     }
+}
+
+/// The same for a threshold about groups; an incomplete group misses every limit.
+#[expect(clippy::cast_precision_loss, reason = "a mean")]
+fn group_case<L: LatencyStore>(threshold: &Threshold, measured: &Measured<L>) -> Case {
+    let Metric::GroupQuantile(q) = threshold.metric else {
+        let mean = |s: &Summary<L>| {
+            let Some(g) = &s.groups else { return f64::NAN };
+            g.latency_sum_ns as f64 / g.completed as f64 / 1e6
+        };
+        let evidence = evidence(measured, mean, threshold.op, threshold.limit, None);
+        let words = format!("mean group latency {}", plus_minus(&evidence, 1.0, " ms"));
+        return Case { evidence, words };
+    };
+    let limit = time_limit_ns(threshold);
+    let missed = |s: &Summary<L>| {
+        let Some(g) = &s.groups else { return f64::NAN };
+        let at = g.limits_ns.binary_search(&limit).ok();
+        let within = at.and_then(|i| g.within.get(i).copied()).unwrap_or(0);
+        1.0 - share(within, g.offered())
+    };
+    let offered = measured.pooled.groups.as_ref().map_or(0, GroupSummary::offered);
+    let evidence = evidence(measured, missed, missing(threshold.op), 1.0 - q, Some(offered));
+    let words = missed_words(&evidence, threshold, q, "groups");
+    Case { evidence, words }
+}
+
+/// How the share that misses the limit of a quantile compares: "p(q) is below t" is the statement
+/// "at most 1 − q miss t".
+fn missing(op: Op) -> Op {
+    if matches!(op, Op::Below | Op::AtMost) { Op::AtMost } else { Op::Above }
+}
+
+fn missed_words(e: &Evidence, threshold: &Threshold, q: f64, who: &str) -> String {
+    format!(
+        "{} of the offered {who} miss {}, allowed {}",
+        percent(e),
+        trim(threshold.limit, "ms"),
+        trim((1.0 - q) * 100.0, "%"),
+    )
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]

@@ -4,8 +4,8 @@
 
 use super::worlds::{self, MS, rate, world};
 use batchsim::arrivals::{
-    ClosedLoop, Deterministic, Gamma, Mmpp, OnOff, Process, Replay, Think, ThinkKind, ThinkLaw,
-    Trace,
+    ClosedLoop, Deterministic, Gamma, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Mmpp, OnOff,
+    Process, Replay, Think, ThinkKind, ThinkLaw, Trace,
 };
 use batchsim::cost::Jitter;
 use batchsim::policy::{Anchor, Dynamic, MaxWait, Policy, QueuePolicy, TimeoutAction, Triton};
@@ -89,6 +89,19 @@ fn process_of(kind: &str, a: f64, b: f64, clients: u32) -> Process {
             on: worlds::ms(30.0),
             off: worlds::ms(1.0 + 30.0 * b),
         }),
+        "groups" => {
+            let (kind, mean) = (GroupSizeKind::Geometric, f64::from(clients).sqrt());
+            let law = GroupSize::Drawn(GroupSizeLaw { kind, mean });
+            Process::Groups(Groups {
+                rate: rate(10.0 + 90.0 * a),
+                size: if clients.is_multiple_of(2) {
+                    GroupSize::Constant(clients / 2)
+                } else {
+                    law
+                },
+                spread: if clients.is_multiple_of(3) { Nanos::ZERO } else { worlds::ms(20.0 * b) },
+            })
+        }
         "closed-loop" => Process::ClosedLoop(ClosedLoop { clients, think }),
         "trace" => {
             Process::Trace(Replay { file: "any".into(), format: None, columns: None, scale: None })

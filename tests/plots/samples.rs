@@ -83,6 +83,7 @@ pub(crate) fn cell(label: &str, rate_per_s: f64, capacity: f64, law: Law) -> Cel
         throughput_per_s: rate_per_s.min(capacity),
         utilization: (rate_per_s / capacity).min(1.0),
         latency_ms: stable.then(|| law.latency()),
+        group_latency_ms: None,
         queue_ms: None,
         batch_size: BatchSize::default(),
         dispatch_reasons: BTreeMap::new(),

@@ -3,9 +3,11 @@
 use super::exact_support::{self, Table};
 use super::worlds::{self, world};
 use super::{Anchor, Metric};
+use batchsim::arrivals::{GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Process};
 use batchsim::exact::{Rule, Solution, solve};
 use batchsim::policy::Policy;
 use batchsim::scenario::Scenario;
+use batchsim::time::Nanos;
 
 /// Which rows are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,6 +334,7 @@ fn classic_queues(which: Which) -> (Vec<Case>, usize) {
             let found = params.split(';').find_map(|p| p.strip_prefix(name)?.strip_prefix('='));
             found.map(|v| v.parse::<f64>().unwrap())
         };
+        let mut size = GroupSize::Constant(1);
         let (jitter, instances) = match model {
             "M/G/1 (deterministic)" => (None, 1),
             "M/G/1 (exponential)" => (Some(worlds::exponential()), 1),
@@ -340,7 +343,16 @@ fn classic_queues(which: Which) -> (Vec<Case>, usize) {
             _ if model.starts_with("M/M/") => {
                 (Some(worlds::exponential()), model[4..].parse().unwrap())
             }
-            // Erlang, hyperexponential and uniform jitter, and groups, do not exist yet.
+            "M[X]/D/1 (fixed_k=4)" => {
+                size = GroupSize::Constant(4);
+                (None, 1)
+            }
+            "M[X]/D/1 (geometric_mean=4)" => {
+                let kind = GroupSizeKind::Geometric;
+                size = GroupSize::Drawn(GroupSizeLaw { kind, mean: 4.0 });
+                (None, 1)
+            }
+            // Erlang, hyperexponential and uniform jitter do not exist yet.
             _ => {
                 left_out += 1;
                 continue;
@@ -355,11 +367,16 @@ fn classic_queues(which: Which) -> (Vec<Case>, usize) {
             last = (at.clone(), picker.takes(load) || only);
             if last.1 {
                 let rate_per_s = 1000.0 * load * f64::from(instances) / service;
-                let mut world = world(
-                    worlds::poisson(rate_per_s),
-                    worlds::affine(service, 0.0),
-                    worlds::none(),
-                );
+                let groups = Groups {
+                    rate: worlds::rate(rate_per_s / size.mean()),
+                    size,
+                    spread: Nanos::ZERO,
+                };
+                let process = match size {
+                    GroupSize::Constant(1) => worlds::poisson(rate_per_s),
+                    _ => Process::Groups(groups),
+                };
+                let mut world = world(process, worlds::affine(service, 0.0), worlds::none());
                 world.servers[0].instances = instances;
                 world.servers[0].jitter = jitter.unwrap_or_default();
                 cases.push(Case { at, load, world, cells: Vec::new(), law: None });

@@ -3,7 +3,7 @@
 use super::Row;
 use crate::arrivals::{Feed, Limits, Stream};
 use crate::cost::CostModel;
-use crate::engine::{Inflow, Rules, event, recurrence};
+use crate::engine::{Inflow, Kinds, Rules, event, recurrence};
 use crate::policy::{Anchor, Law, SizeOrTimeout};
 use crate::record::{BatchEntry, Ledger};
 use crate::rng::{Purpose, SimRng, substream};
@@ -86,7 +86,9 @@ impl Case {
         Rules {
             instances: self.instances,
             queue_limit: u32::MAX,
-            timeouts_ns: Vec::new(),
+            kinds: Kinds::plain(),
+            dispatch: Nanos::ZERO,
+            release: [Nanos::ZERO; 2],
             cut_ns: self.cut,
             policy_rng: substream(0, 0, 0, Purpose::Policy),
         }
