@@ -15,6 +15,7 @@ use batchsim::stats::half_width;
 use batchsim::study::{Budget, Control, Measured, Options, run, simulate};
 use batchsim::time::Nanos;
 use rayon::prelude::*;
+use statrs::distribution::{Binomial, DiscreteCDF};
 use worlds::{bench, dynamic, fixed, greedy, linear, measure, ms, none, poisson, world};
 
 type H = Histogram<10>;
@@ -34,12 +35,13 @@ fn interval(m: &Measured<H>, of: impl Fn(&Summary<H>) -> f64) -> (f64, f64) {
 
 /// Small studies of one scenario with different seeds: how many intervals of mean and p99 cover
 /// the exact values.
-fn coverage(name: &str, base: &Scenario, budget: Budget, rule: &Rule, rate: f64) -> [f64; 2] {
-    const STUDIES: u64 = 400;
+fn coverage(name: &str, base: &Scenario, budget: Budget, rule: &Rule, rate: f64) -> [Covered; 2] {
+    let full = std::env::var("BATCHSIM_THEORY").is_ok_and(|v| v == "full");
+    let studies: u64 = if full { 10_000 } else { 1_000 };
     let cost = |n: u32| 8.0 + 0.5 * f64::from(n);
     let law = solve(&Input::Poisson { rate_per_s: rate }, rule, &cost).unwrap();
     let (exact_mean, exact_p99) = (law.mean_ms(), law.quantile_ms(0.99));
-    let covered: Vec<(bool, bool, f64)> = (0..STUDIES)
+    let covered: Vec<(bool, bool, f64)> = (0..studies)
         .into_par_iter()
         .map(|seed| {
             let mut world = base.clone();
@@ -51,55 +53,78 @@ fn coverage(name: &str, base: &Scenario, budget: Budget, rule: &Rule, rate: f64)
             (covers(interval(&m, mean), exact_mean), covers(interval(&m, p99), exact_p99), requests)
         })
         .collect();
-    let share = |count: usize| count as f64 / STUDIES as f64;
+    let share = |count: usize| count as f64 / studies as f64;
     let of_mean = share(covered.iter().filter(|c| c.0).count());
     let of_p99 = share(covered.iter().filter(|c| c.1).count());
-    let requests = covered.iter().map(|c| c.2).sum::<f64>() / STUDIES as f64;
+    let requests = covered.iter().map(|c| c.2).sum::<f64>() / studies as f64;
     println!(
-        "{name}: {STUDIES} studies of {requests:.0} requests, 95 % intervals cover the mean in \
+        "{name}: {studies} studies of {requests:.0} requests, 95 % intervals cover the mean in \
          {:.1} % and p99 in {:.1} %",
         100.0 * of_mean,
         100.0 * of_p99
     );
-    [of_mean, of_p99]
+    [(of_mean, studies), (of_p99, studies)].map(Covered::from)
 }
 
-/// Four standard deviations of a binomial share of 400 at 0.95.
-const BAND: f64 = 0.044;
+/// A share of studies whose interval covered.
+struct Covered {
+    count: u64,
+    studies: u64,
+}
+
+impl From<(f64, u64)> for Covered {
+    fn from((share, studies): (f64, u64)) -> Self {
+        Self { count: (share * studies as f64).round() as u64, studies }
+    }
+}
+
+impl Covered {
+    /// A binomial test at 0.001 against each end of a range: neither "below `low`" nor "above
+    /// `high`" is shown.
+    fn lies_in(&self, low: f64, high: f64) {
+        let law = |p: f64| Binomial::new(p, self.studies).unwrap();
+        let this_few = law(low).cdf(self.count);
+        let this_many = law(high).sf(self.count.saturating_sub(1));
+        let shown = format!("{} of {} cover", self.count, self.studies);
+        assert!(this_few > 0.001, "{shown}: fewer than {low}, p = {this_few}");
+        assert!(this_many > 0.001, "{shown}: more than {high}, p = {this_many}");
+    }
+}
 
 #[test]
 fn intervals_of_fixed_length_cover_the_truth() {
     let budget = Budget { precision: 0.0, first_wave: 10_000, cap: 200_000 };
     let base = world(poisson(330.0), linear(), greedy(Some(8)));
     let rule = Rule::AtLeast { min: 1, cap: Some(8) };
-    for share in coverage("greedy, load 0.5", &base, budget, &rule, 330.0) {
-        assert!((share - 0.95).abs() < BAND, "{share}");
+    for covered in coverage("greedy, load 0.5", &base, budget, &rule, 330.0) {
+        covered.lies_in(0.93, 0.97);
     }
     let base = world(poisson(80.0), linear(), none());
     let rule = Rule::AtLeast { min: 1, cap: Some(1) };
-    for share in coverage("none, load 0.68", &base, budget, &rule, 80.0) {
-        assert!((share - 0.95).abs() < BAND, "{share}");
+    for covered in coverage("none, load 0.68", &base, budget, &rule, 80.0) {
+        covered.lies_in(0.93, 0.97);
     }
     let base = world(poisson(700.0), linear(), dynamic(16, 5.0, Anchor::OldestArrival));
     let rule = Rule::Timer { cap: 16, wait_ms: 5.0, anchor: ExactAnchor::Oldest };
-    for share in coverage("dynamic, load 0.7", &base, budget, &rule, 700.0) {
-        assert!((share - 0.95).abs() < BAND, "{share}");
+    for covered in coverage("dynamic, load 0.7", &base, budget, &rule, 700.0) {
+        covered.lies_in(0.93, 0.97);
     }
 }
 
-/// Stopping once the interval is narrow enough keeps most of its coverage.
+/// Stopping once the interval is narrow enough keeps most of its coverage: the rule prefers to stop
+/// where the interval happens to be too narrow.
 #[test]
 fn intervals_that_stop_at_a_precision_cover_the_truth() {
     let budget = Budget { precision: 0.03, first_wave: 500, cap: 2_000_000 };
     let base = world(poisson(330.0), linear(), greedy(Some(8)));
     let rule = Rule::AtLeast { min: 1, cap: Some(8) };
-    for share in coverage("greedy, load 0.5, to 3 %", &base, budget, &rule, 330.0) {
-        assert!((share - 0.94).abs() < BAND + 0.01, "{share}");
+    for covered in coverage("greedy, load 0.5, to 3 %", &base, budget, &rule, 330.0) {
+        covered.lies_in(0.91, 0.97);
     }
     let base = world(poisson(80.0), linear(), none());
     let rule = Rule::AtLeast { min: 1, cap: Some(1) };
-    for share in coverage("none, load 0.68, to 3 %", &base, budget, &rule, 80.0) {
-        assert!((share - 0.94).abs() < BAND + 0.01, "{share}");
+    for covered in coverage("none, load 0.68, to 3 %", &base, budget, &rule, 80.0) {
+        covered.lies_in(0.91, 0.97);
     }
 }
 

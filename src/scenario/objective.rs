@@ -11,6 +11,10 @@ pub enum Objective {
     MinQuantile(f64),
     /// `min mean`: the mean latency at the offered load.
     MinMean,
+    /// `min group p(q)`: a quantile of the group latency at the offered load.
+    MinGroupQuantile(f64),
+    /// `min group mean`: the mean group latency at the offered load.
+    MinGroupMean,
     /// `min instances`: the fewest instances that hold all thresholds at the offered load.
     MinInstances,
     /// `min gpu-time`: busy seconds of all instances per thousand requests.
@@ -18,15 +22,21 @@ pub enum Objective {
 }
 
 /// Every objective, as it is written.
-const KNOWN: &[&str] =
-    &["max rate", "min p99", "min p(99)", "min mean", "min instances", "min gpu-time"];
+const KNOWN: &[&str] = &[
+    "max rate",
+    "min p99",
+    "min p(99)",
+    "min mean",
+    "min group p99",
+    "min group mean",
+    "min instances",
+    "min gpu-time",
+];
 
 /// Objectives of later versions, and what they wait for.
 const LATER: &[(&str, &str)] = &[
     ("min cost", "it needs `usd_per_hour` of a server"),
     ("max throughput", "write \"max rate\", the highest rate at which all thresholds hold"),
-    ("min group p99", "it needs arrivals in groups"),
-    ("min mean group latency", "it needs arrivals in groups"),
 ];
 
 /// Why a text is no objective.
@@ -48,9 +58,14 @@ impl Objective {
         let found = match plain.as_str() {
             "max rate" => Some(Self::MaxRate),
             "min mean" => Some(Self::MinMean),
+            "min group mean" | "min mean group latency" => Some(Self::MinGroupMean),
             "min instances" => Some(Self::MinInstances),
             "min gpu-time" | "min gpu time" => Some(Self::MinGpuTime),
-            other => other.strip_prefix("min p").and_then(quantile).map(Self::MinQuantile),
+            other => {
+                let group = other.strip_prefix("min group p").and_then(quantile);
+                let plain = other.strip_prefix("min p").and_then(quantile);
+                group.map(Self::MinGroupQuantile).or(plain.map(Self::MinQuantile))
+            }
         };
         let known = KNOWN.join("\", \"");
         let later = LATER.iter().find(|(name, _)| *name == plain);
@@ -70,6 +85,12 @@ impl Objective {
         })
     }
 
+    /// Whether it is about groups of requests.
+    #[must_use]
+    pub fn about_groups(self) -> bool {
+        matches!(self, Self::MinGroupQuantile(_) | Self::MinGroupMean)
+    }
+
     /// Whether larger is better.
     #[must_use]
     pub fn maximises(self) -> bool {
@@ -81,7 +102,10 @@ impl Objective {
     pub fn unit(self) -> &'static str {
         match self {
             Self::MaxRate => "/s",
-            Self::MinQuantile(_) | Self::MinMean => "ms",
+            Self::MinQuantile(_)
+            | Self::MinMean
+            | Self::MinGroupQuantile(_)
+            | Self::MinGroupMean => "ms",
             Self::MinInstances => "instances",
             Self::MinGpuTime => "GPU s per 1,000 requests",
         }
@@ -94,6 +118,8 @@ impl Objective {
             Self::MaxRate => "highest rate".into(),
             Self::MinQuantile(q) => format!("p{}", percent(q)),
             Self::MinMean => "mean".into(),
+            Self::MinGroupQuantile(q) => format!("group p{}", percent(q)),
+            Self::MinGroupMean => "group mean".into(),
             Self::MinInstances => "instances".into(),
             Self::MinGpuTime => "GPU time".into(),
         }
@@ -118,6 +144,8 @@ impl fmt::Display for Objective {
             Self::MaxRate => f.write_str("max rate"),
             Self::MinQuantile(q) => write!(f, "min p({})", percent(*q)),
             Self::MinMean => f.write_str("min mean"),
+            Self::MinGroupQuantile(q) => write!(f, "min group p({})", percent(*q)),
+            Self::MinGroupMean => f.write_str("min group mean"),
             Self::MinInstances => f.write_str("min instances"),
             Self::MinGpuTime => f.write_str("min gpu-time"),
         }
@@ -135,6 +163,8 @@ mod tests {
             ("min p99", Objective::MinQuantile(0.99)),
             ("MIN  p(99.9)", Objective::MinQuantile(0.999)),
             ("min mean", Objective::MinMean),
+            ("min group p99", Objective::MinGroupQuantile(0.99)),
+            ("min mean group latency", Objective::MinGroupMean),
             ("min instances", Objective::MinInstances),
             ("min gpu-time", Objective::MinGpuTime),
         ] {

@@ -65,7 +65,7 @@ impl Resolver<'_> {
             Some(sweep) => axes::read(sweep, &mut self.problems),
             None => Vec::new(),
         };
-        let (tune, over) = match self.tune(root, &policies) {
+        let (tune, over) = match self.tune(root, &arrivals, &policies) {
             Some((tune, over)) => (Some(tune), over),
             None => (None, Vec::new()),
         };

@@ -7,7 +7,8 @@ use super::file::TuneTable;
 use super::known;
 use super::resolve::{Resolver, place};
 use super::tree::Node;
-use super::{Axis, Labelled, Objective, Tune};
+use super::{Axis, Labelled, Objective, Source, Tune};
+use crate::arrivals::Process;
 
 /// Default of `indifference`.
 const INDIFFERENCE: f64 = 0.01;
@@ -20,6 +21,7 @@ impl Resolver<'_> {
     pub(crate) fn tune(
         &mut self,
         root: &Node,
+        sources: &[Source],
         policies: &[Labelled],
     ) -> Option<(Tune, Vec<AxisNode>)> {
         let node = root.get("tune")?;
@@ -44,6 +46,12 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        let grouped = |s: &Source| matches!(s.process, Process::Groups(_));
+        if objective.about_groups() && self.problems.is_empty() && !sources.iter().any(grouped) {
+            let what = format!("\"{objective}\" needs requests in groups, and there are none");
+            let problem = Problem::new(BAD_PARAM, place(node, "objective"), what);
+            self.problems.push(problem.help("add a source of kind = \"groups\""));
+        }
         let mut axes = match node.get("over") {
             Some(over) => axes::read(over, &mut self.problems),
             None => Vec::new(),

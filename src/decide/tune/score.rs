@@ -75,20 +75,23 @@ impl Judge<'_> {
 
     /// The value at the offered load, from an exact solution.
     fn exact_value(&self, solution: &Solution, setting: &Setting<'_>) -> f64 {
-        let client = setting.scenario.client;
-        let outside = client.before.plus(client.after).as_ms();
+        let outside = setting.scenario.outside(setting.server).as_ms();
         match self.objective {
             Objective::MinQuantile(q) => solution.quantile_ms(q) + outside,
             Objective::MinGpuTime => solution.utilization() / solution.throughput_per_s() * 1e3,
             Objective::MinMean => solution.mean_ms() + outside,
-            Objective::MaxRate | Objective::MinInstances => f64::NAN,
+            // The exact solution covers no groups.
+            Objective::MaxRate
+            | Objective::MinInstances
+            | Objective::MinGroupQuantile(_)
+            | Objective::MinGroupMean => f64::NAN,
         }
     }
 
     /// The quantile levels a simulation must keep.
     pub(super) fn quantiles(&self) -> Vec<f64> {
         match self.objective {
-            Objective::MinQuantile(q) => vec![q],
+            Objective::MinQuantile(q) | Objective::MinGroupQuantile(q) => vec![q],
             _ => Vec::new(),
         }
     }
@@ -100,6 +103,10 @@ impl Judge<'_> {
                 section.quantiles_ms.first().copied().unwrap_or(f64::INFINITY)
             }
             Objective::MinGpuTime => section.busy_s_per_1000,
+            Objective::MinGroupQuantile(_) => {
+                section.group_quantiles_ms.first().copied().unwrap_or(f64::INFINITY)
+            }
+            Objective::MinGroupMean => section.group_mean_ms.unwrap_or(f64::INFINITY),
             _ => section.mean_ms,
         }
     }
