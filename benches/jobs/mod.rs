@@ -4,7 +4,8 @@ use batchsim::arrivals::{Feed, Limits, Poisson, Process, Stream};
 use batchsim::cost::{Affine, Cost, CostModel, Exponential, FixedCost, Jitter, JitteredCost};
 use batchsim::engine::{Ending, Inflow, Kind, Kinds, Rules, event, recurrence};
 use batchsim::policy::{
-    Anchor, Batcher, Dynamic, Greedy, MaxWait, Policy, Static, Unbatched, Visit,
+    Anchor, Batcher, Dynamic, Greedy, LitServe, MaxWait, Mosec, Policy, Static, TorchServe,
+    Unbatched, Visit,
 };
 use batchsim::record::{Histogram, Plan, Recorder, Summary};
 use batchsim::rng::{Purpose, SimRng, substream};
@@ -226,4 +227,26 @@ pub fn all() -> Vec<Job> {
     let timed = Job::new("timeouts", Event, oldest, 1300.0);
     jobs.push(Job { timeout_ns: Some(50_000_000), ..timed });
     jobs
+}
+
+/// The policies of real servers, with cap 32 and wait 5 ms, on one worker and on four.
+#[must_use]
+pub fn servers() -> Vec<Job> {
+    let torchserve = Policy::TorchServe(TorchServe {
+        batch_size: 32,
+        max_batch_delay: 5,
+        ..TorchServe::default()
+    });
+    let mosec = Policy::Mosec(Mosec { max_batch_size: 32, max_wait_time: 5, ..Mosec::default() });
+    let litserve = Policy::LitServe(LitServe {
+        max_batch_size: 32,
+        batch_timeout: 0.005,
+        ..LitServe::default()
+    });
+    let one = [("torchserve", &torchserve), ("mosec", &mosec), ("litserve", &litserve)];
+    let four = [("torchserve, 4", &torchserve), ("mosec, 4", &mosec), ("litserve, 4", &litserve)];
+    let on_one = one.map(|(name, p)| Job::new(name, Engine::Event, p.clone(), 1000.0));
+    let on_four = four
+        .map(|(name, p)| Job { instances: 4, ..Job::new(name, Engine::Event, p.clone(), 4000.0) });
+    on_one.into_iter().chain(on_four).collect()
 }

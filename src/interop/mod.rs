@@ -1,4 +1,5 @@
 //! Files of other programs: recorded traces, and configurations of real servers.
 
+pub mod torchserve;
 pub mod trace;
 pub mod triton;
