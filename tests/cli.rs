@@ -312,6 +312,37 @@ fn a_triton_configuration_becomes_a_scenario_that_runs() {
 }
 
 #[test]
+fn a_torchserve_file_is_read_shown_and_changed() {
+    let dir = folder("torchserve");
+    let config = dir.join("model-config.yaml").display().to_string();
+    let file = dir.join("imported.toml").display().to_string();
+    let text = "# mine\nminWorkers: 1\nbatchSize: 4   # small\nmaxBatchDelay: 20\n";
+    fs::write(&config, text).unwrap();
+    let output = batchsim(&["import", "torchserve", &config, "-o", &file]);
+    expect(&output, 0);
+    assert!(stderr(&output).contains("note:"), "{}", stderr(&output));
+    let scenario = fs::read_to_string(&file).unwrap();
+    let tuned = scenario.replace("batchSize = 4", "batchSize = 16");
+    assert_ne!(scenario, tuned);
+    fs::write(&file, tuned).unwrap();
+    let shown = "@@ -3 +3 @@\n-batchSize: 4   # small\n+batchSize: 16   # small\n";
+    for (flag, after) in [(None, text.to_owned()), (Some("--in-place"), text.replace("4 ", "16 "))]
+    {
+        let verb = ["export", "torchserve", "--from", &file];
+        let output = batchsim(&[&verb[..], flag.as_slice(), &[config.as_str()]].concat());
+        expect(&output, 0);
+        assert!(String::from_utf8(output.stdout).unwrap().ends_with(shown));
+        assert_eq!(fs::read_to_string(&config).unwrap(), after);
+    }
+    let verb = ["export", "torchserve", "--from", &file];
+    let output = batchsim(&[&verb[..], &["--policy", "other", &config]].concat());
+    expect(&output, 2);
+    assert!(stderr(&output).contains("has no policy `other`"), "{}", stderr(&output));
+    let triton = ["export", "torchserve", "--from", "scenarios/quickstart.toml", &config];
+    expect(&batchsim(&triton), 2);
+}
+
+#[test]
 fn results_follow_their_schema() {
     let dir = folder("schema");
     let schema: serde_json::Value =

@@ -70,7 +70,6 @@ struct OverheadOf {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
 struct Arrival {
     t: f64,
     #[serde(flatten)]

@@ -157,7 +157,8 @@ fn a_cell_does_not_depend_on_its_neighbours() {
 /// The shipped scenarios, twice; all but the one whose recording does not come with them.
 #[test]
 fn shipped_scenarios_repeat() {
-    for name in ["bursty", "closed-loop", "cut", "overload", "two-instances"] {
+    let generic = ["bursty", "closed-loop", "cut", "overload", "two-instances"];
+    for name in generic.into_iter().chain(["torchserve", "mosec", "litserve"]) {
         let path = format!("{}/scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let path = Path::new(&path);
         let disk = Disk::beside(path, for_scenario);

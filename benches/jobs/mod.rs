@@ -4,8 +4,8 @@ use batchsim::arrivals::{Feed, Limits, Poisson, Process, Stream};
 use batchsim::cost::{Affine, Cost, CostModel, Exponential, FixedCost, Jitter, JitteredCost};
 use batchsim::engine::{Ending, Inflow, Kind, Kinds, Rules, event, recurrence};
 use batchsim::policy::{
-    Anchor, Batcher, Dynamic, Greedy, MaxWait, Policy, QueuePolicy, Static, Triton, Unbatched,
-    Visit,
+    Anchor, Batcher, Dynamic, Greedy, LitServe, MaxWait, Mosec, Policy, QueuePolicy, Static,
+    TorchServe, Triton, Unbatched, Visit,
 };
 use batchsim::record::{Histogram, Plan, Recorder, Summary};
 use batchsim::rng::{Purpose, SimRng, substream};
@@ -196,27 +196,6 @@ impl Stream for Known<'_> {
     }
 }
 
-/// The policies of real servers, at the rate of the limit loop.
-#[must_use]
-pub fn servers() -> Vec<Job> {
-    let triton = Triton { max_batch_size: 32, ..Triton::default() };
-    let delay = Triton { max_queue_delay_microseconds: 5_000, ..triton.clone() };
-    let policy = QueuePolicy { max_queue_size: 10_000, ..QueuePolicy::default() };
-    let limited = Triton { default_queue_policy: Some(policy), ..delay.clone() };
-    let sizes = Triton { preferred_batch_size: vec![8, 16], ..delay.clone() };
-    let shapes = Triton { enforce_shapes: true, ..delay.clone() };
-    [
-        ("triton, no delay", Policy::Triton(triton)),
-        ("triton, delay", Policy::Triton(delay)),
-        ("triton, queue policy", Policy::Triton(limited)),
-        ("triton, preferred sizes", Policy::Triton(sizes)),
-        ("triton, shapes", Policy::Triton(shapes)),
-    ]
-    .into_iter()
-    .map(|(name, policy)| Job::new(name, Engine::Event, policy, 1000.0))
-    .collect()
-}
-
 /// Every policy on every engine that can run it.
 #[must_use]
 pub fn all() -> Vec<Job> {
@@ -248,4 +227,40 @@ pub fn all() -> Vec<Job> {
     let timed = Job::new("timeouts", Event, oldest, 1300.0);
     jobs.push(Job { timeout_ns: Some(50_000_000), ..timed });
     jobs
+}
+
+/// The policies of real servers, with cap 32 and wait 5 ms, on one worker and on four.
+#[must_use]
+pub fn servers() -> Vec<Job> {
+    let torchserve = Policy::TorchServe(TorchServe {
+        batch_size: 32,
+        max_batch_delay: 5,
+        ..TorchServe::default()
+    });
+    let mosec = Policy::Mosec(Mosec { max_batch_size: 32, max_wait_time: 5, ..Mosec::default() });
+    let litserve = Policy::LitServe(LitServe {
+        max_batch_size: 32,
+        batch_timeout: 0.005,
+        ..LitServe::default()
+    });
+    let triton = Triton { max_batch_size: 32, ..Triton::default() };
+    let delay = Triton { max_queue_delay_microseconds: 5_000, ..triton.clone() };
+    let policy = QueuePolicy { max_queue_size: 10_000, ..QueuePolicy::default() };
+    let limited = Triton { default_queue_policy: Some(policy), ..delay.clone() };
+    let sizes = Triton { preferred_batch_size: vec![8, 16], ..delay.clone() };
+    let shapes = Triton { enforce_shapes: true, ..delay.clone() };
+    let tritons = [
+        ("triton, no delay", triton),
+        ("triton, delay", delay),
+        ("triton, queue policy", limited),
+        ("triton, preferred sizes", sizes),
+        ("triton, shapes", shapes),
+    ]
+    .map(|(name, p)| Job::new(name, Engine::Event, Policy::Triton(p), 1000.0));
+    let one = [("torchserve", &torchserve), ("mosec", &mosec), ("litserve", &litserve)];
+    let four = [("torchserve, 4", &torchserve), ("mosec, 4", &mosec), ("litserve, 4", &litserve)];
+    let on_one = one.map(|(name, p)| Job::new(name, Engine::Event, p.clone(), 1000.0));
+    let on_four = four
+        .map(|(name, p)| Job { instances: 4, ..Job::new(name, Engine::Event, p.clone(), 4000.0) });
+    tritons.into_iter().chain(on_one).chain(on_four).collect()
 }

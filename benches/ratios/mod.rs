@@ -99,19 +99,20 @@ pub fn policies() -> Vec<Case<'static>> {
     cases
 }
 
-/// The limit loop on known arrivals, and the policies of real servers on the same.
+/// The limit loop and the policies of real servers, all on known arrivals.
 pub fn servers() -> Vec<Case<'static>> {
-    let known: &'static [u64] = jobs::arrivals(RATE, FEW as usize).leak();
-    let mut cases =
-        vec![Case::new("limit loop, pre-drawn", FEW, move || limit::pre_drawn(limit_job(), known))];
+    let known = |rate| -> &'static [u64] { jobs::arrivals(rate, FEW as usize).leak() };
+    let (one, four) = (known(RATE), known(4.0 * RATE));
+    let limit = move || limit::pre_drawn(limit_job(), one);
+    let mut cases = vec![Case::new("limit loop, pre-drawn", FEW, limit)];
     for job in jobs::servers() {
-        let name = job.name;
-        cases.push(Case::new(name, FEW, move || job.run_on(Known::stream(known), FEW)));
+        let known = if job.instances == 1 { one } else { four };
+        cases.push(Case::new(job.name, FEW, move || job.run_on(Known::stream(known), FEW)));
     }
     cases
 }
 
-/// Prints the three tables.
+/// Prints all tables.
 pub fn print_all() {
     print(&mut dynamic(), 201);
     print(&mut policies(), 101);

@@ -57,6 +57,8 @@ pub(super) enum Verb {
     Plot(PlotArgs),
     /// Read a server's own configuration into a scenario
     Import(ImportArgs),
+    /// Write a scenario's settings into a server's own configuration
+    Export(ExportArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
     /// Print the JSON Schema of scenarios, results or verdicts
@@ -404,6 +406,55 @@ pub(super) enum ImportVerb {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// A TorchServe model's model-config.yaml, the server's config.properties, or both
+    Torchserve {
+        /// The files; one that ends in .properties is the server's
+        #[arg(value_name = "CONFIG", required = true, num_args = 1..=2)]
+        files: Vec<PathBuf>,
+        /// The model, as NAME or NAME:VERSION, where config.properties has several
+        #[arg(long, value_name = "NAME")]
+        model: Option<String>,
+        /// Write the scenario here instead of printing it
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    #[command(subcommand)]
+    pub(super) server: ExportVerb,
+}
+
+/// Whose configuration to change.
+#[derive(Debug, Subcommand)]
+pub(super) enum ExportVerb {
+    /// A TorchServe model's model-config.yaml, or the server's config.properties
+    Torchserve {
+        #[command(flatten)]
+        from: FromScenario,
+        /// The model, as NAME or NAME:VERSION, where config.properties has several
+        #[arg(long, value_name = "NAME")]
+        model: Option<String>,
+        /// The file to change
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// What to write where.
+#[derive(Debug, Args)]
+pub(super) struct FromScenario {
+    /// The scenario whose settings are meant
+    #[arg(long, value_name = "SCENARIO")]
+    pub(super) from: PathBuf,
+    /// Its policy, by label (default: the only one of this server's kind)
+    #[arg(long, value_name = "LABEL")]
+    pub(super) policy: Option<String>,
+    /// Change the file; without it the changes are only shown
+    #[arg(long)]
+    pub(super) in_place: bool,
 }
 
 /// Arguments of `init`.

@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod exact;
 mod exit;
+mod export;
 mod files;
 mod import;
 mod init;
@@ -51,6 +52,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),
         Some(Verb::Import(args)) => import::run(args, &cli.common),
+        Some(Verb::Export(args)) => export::run(args, &cli.common),
         Some(Verb::Init(args)) => init::run(args),
         Some(Verb::Schema(args)) => init::schema(args),
         Some(Verb::Completions(args)) => completions::run(args),

@@ -18,14 +18,15 @@
 //! the server's instances (`workers_per_device`). Source: Lightning-AI/LitServe,
 //! loops/simple_loops.py and loops/base.py. Requests count, not items.
 
-use super::{Batcher, Event, Interest, Promises, Reason, check_cap, refuse_late};
+use super::{
+    Batcher, Event, Interest, LANE, Promises, Reason, came_before, check_cap, refuse_late,
+};
 use crate::engine::{Bid, Cx, Key, Rid, Slot};
 use crate::record::Gone;
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
 use std::cmp::Reverse;
 
-const LANE: u8 = 0;
 /// The longest time in seconds that is not for ever: some three years.
 const MOST_S: f64 = 1e8;
 
@@ -118,7 +119,9 @@ struct Worker {
     end: Nanos,
     /// When it took its latest request.
     latest: Nanos,
-    /// Number of its latest step in the line.
+    /// Number of the step with which that row opened.
+    opened: u64,
+    /// Number of the step with which it took its latest request.
     step: u64,
     /// Number of the batch it closed last.
     closed: u64,
@@ -178,7 +181,7 @@ impl Windows {
         }
         // An empty window ends, and the worker lines up again at the end.
         let opened = self.window_end(worker.origin, now).0 - self.window.0;
-        (Nanos(opened), true, Reverse(worker.origin), worker.step)
+        (Nanos(opened), true, Reverse(worker.origin), worker.opened)
     }
 
     /// End of the window that `now` belongs to, of those from `origin` on; the moment at which one
@@ -197,14 +200,26 @@ impl Windows {
         while cx.queued(LANE) > 0
             && let Some(at) = self.next(cx.now())
         {
-            let slot = self.receivers[at];
-            let alone = self.receivers.len() == 1 && self.window > Nanos::ZERO;
-            let room = self.max - self.workers[slot as usize].taken;
-            self.take(slot, if alone { room } else { 1 }, cx);
+            let (slot, now) = (self.receivers[at], cx.now());
             let worker = &self.workers[slot as usize];
-            if worker.taken >= self.max || self.window == Nanos::ZERO {
+            let ends = match worker.end {
+                Nanos::MAX => self.window_end(worker.origin, now) == now,
+                end => end == now,
+            };
+            let most = match self.receivers.len() {
+                _ if self.window == Nanos::ZERO => 1,
+                // The first of this moment ends the window, after those that came before.
+                1 if ends => came_before(now, cx) + 1,
+                1 => u32::MAX,
+                _ => 1,
+            };
+            self.take(slot, most.min(self.max - worker.taken), cx);
+            let full = self.workers[slot as usize].taken >= self.max;
+            if full || ends || self.window == Nanos::ZERO {
                 self.receivers.swap_remove(at);
-                self.close(slot, Reason::Idle, cx);
+                let why =
+                    if ends && self.window > Nanos::ZERO { Reason::Timer } else { Reason::Idle };
+                self.close(slot, why, cx);
             }
         }
     }
@@ -231,7 +246,7 @@ impl Windows {
         let now = cx.now();
         self.steps += 1;
         let worker = &mut self.workers[slot as usize];
-        (worker.origin, worker.step, worker.end) = (now, self.steps, Nanos::MAX);
+        (worker.origin, worker.opened, worker.end) = (now, self.steps, Nanos::MAX);
         if cx.queued(LANE) > 0 {
             self.backlog(slot, cx);
         }
@@ -259,7 +274,7 @@ impl Windows {
             return;
         }
         while worker.taken < self.max {
-            refuse_late(LANE, cx);
+            refuse_late(cx);
             let Some(arrival) = cx.oldest_arrival(LANE) else { return };
             if arrival.plus(self.timeout) < cx.now() {
                 let aside = *worker.aside.get_or_insert_with(|| cx.open());
@@ -306,7 +321,12 @@ impl Windows {
 
     /// Windows that end now.
     fn ends(&mut self, cx: &mut Cx) {
-        for slot in std::mem::take(&mut self.fired) {
+        let mut fired = std::mem::take(&mut self.fired);
+        fired.sort_unstable_by_key(|slot| {
+            let worker = &self.workers[*slot as usize];
+            (Reverse(worker.origin), worker.opened)
+        });
+        for slot in fired {
             let over = self.workers[slot as usize].end <= cx.now();
             let Some(at) = self.receivers.iter().position(|s| *s == slot).filter(|_| over) else {
                 continue;

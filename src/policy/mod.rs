@@ -173,15 +173,29 @@ pub trait Visit {
     fn visit<B: Batcher>(self, batcher: B) -> Self::Out;
 }
 
-/// Refuses the requests at the front of a lane that have waited longer than their sources allow.
-fn refuse_late(lane: u8, cx: &mut Cx) {
+/// The lane of policies that have one.
+const LANE: u8 = 0;
+
+/// How many requests in front of the lane came before `moment`.
+fn came_before(moment: Nanos, cx: &Cx) -> u32 {
+    let mut n = cx.queued(LANE);
+    while let Some(rid) = n.checked_sub(1).and_then(|at| cx.waiting(LANE, at))
+        && cx.arrival(rid) >= moment
+    {
+        n -= 1;
+    }
+    n
+}
+
+/// Refuses the requests at the front of the lane that have waited longer than their sources allow.
+fn refuse_late(cx: &mut Cx) {
     if !cx.any_timeout() {
         return;
     }
-    while let Some(rid) = cx.waiting(lane, 0)
+    while let Some(rid) = cx.waiting(LANE, 0)
         && cx.deadline(rid).is_some_and(|deadline| cx.now() > deadline)
     {
-        cx.refuse(lane, 0, Gone::Expired, false);
+        cx.refuse(LANE, 0, Gone::Expired, false);
     }
 }
 

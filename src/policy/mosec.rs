@@ -15,14 +15,13 @@
 //! and recordings of the real server show 1 ms. Workers are the server's instances (mosec's
 //! `num`). Source: mosecorg/mosec, src/protocol.rs and src/tasks.rs. Requests count, not items.
 
-use super::{Batcher, Event, Interest, Promises, Reason, check_cap, refuse_late};
+use super::{Batcher, Event, Interest, LANE, Promises, Reason, check_cap, refuse_late};
 use crate::engine::{Bid, Cx, Key, Position, Rid, Slot};
 use crate::record::Gone;
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
 use std::collections::VecDeque;
 
-const LANE: u8 = 0;
 /// The timer of the oldest request's patience; those of the workers have their numbers.
 const PATIENCE: Key = Key::MAX;
 /// Nanoseconds in a millisecond.
@@ -122,6 +121,8 @@ struct Worker {
     running: Option<Bid>,
     /// When its timer fires.
     due: Nanos,
+    /// Number of that timer.
+    timer: u64,
     /// Number of the batch it closed last.
     closed: u64,
 }
@@ -144,6 +145,7 @@ pub struct Channel {
     /// Timers that have fired since the last settling.
     fired: Vec<Key>,
     batches: u64,
+    timers: u64,
 }
 
 impl Channel {
@@ -163,6 +165,7 @@ impl Channel {
             freed: Vec::new(),
             fired: Vec::new(),
             batches: 0,
+            timers: 0,
         }
     }
 
@@ -198,7 +201,8 @@ impl Channel {
         }
         self.abandoned -= lost;
         if worker.used == 0 && self.max > 1 {
-            worker.due = cx.now().plus(self.wait);
+            self.timers += 1;
+            (worker.due, worker.timer) = (cx.now().plus(self.wait), self.timers);
             cx.timer(slot, worker.due);
         }
         worker.used += lost + n;
@@ -234,7 +238,7 @@ impl Channel {
             let worker = slot as usize;
             while self.workers[worker].used < self.max {
                 if self.abandoned == 0 {
-                    refuse_late(LANE, cx);
+                    refuse_late(cx);
                 }
                 let before = self.workers[worker].used;
                 self.receive(slot, 1, cx);
@@ -278,8 +282,17 @@ impl Channel {
         cx.start(batch, slot, cx.items(batch), reason);
     }
 
-    fn timers(&mut self, cx: &mut Cx) {
-        for key in std::mem::take(&mut self.fired) {
+    /// Timers that fire now, in the order in which they were set.
+    fn ring(&mut self, cx: &mut Cx) {
+        let mut fired = std::mem::take(&mut self.fired);
+        let (workers, patient) = (&self.workers, self.timeout < self.wait);
+        fired.sort_unstable_by_key(|key| match workers.get(*key as usize) {
+            Some(worker) => worker.timer,
+            // A client's timer was set with its request.
+            None if patient => u64::MAX,
+            None => 0,
+        });
+        for key in fired {
             if key == PATIENCE {
                 self.give_up(cx);
             } else if let Some(at) = self.receivers.iter().position(|slot| *slot == key)
@@ -363,7 +376,7 @@ impl Batcher for Channel {
         self.arrivals(cx);
         self.idle_again(cx);
         if !self.fired.is_empty() {
-            self.timers(cx);
+            self.ring(cx);
         }
         if cx.draining() && self.oldest(cx).is_none() {
             cx.cancel(PATIENCE);

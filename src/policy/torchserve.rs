@@ -20,14 +20,13 @@
 //!
 //! Source: pytorch/serve, wlm/BatchAggregator.java and Model.java. Requests count, not items.
 
-use super::{Batcher, Event, Interest, Promises, Reason, refuse_late};
+use super::{Batcher, Event, Interest, LANE, Promises, Reason, came_before, refuse_late};
 use crate::engine::{Bid, Cx, Key, Slot};
 use crate::record::Gone;
 use crate::tagged::{BadParam, params};
 use crate::time::Nanos;
 use std::collections::VecDeque;
 
-const LANE: u8 = 0;
 const TIMER: Key = 0;
 /// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
@@ -217,7 +216,7 @@ impl BatchAggregator {
     /// A worker with the lock takes its first request, and those behind it that `all` were there
     /// before it asked.
     fn first(&mut self, slot: Slot, all: bool, cx: &mut Cx) {
-        refuse_late(LANE, cx);
+        refuse_late(cx);
         if cx.queued(LANE) == 0 {
             self.holder = Holder::Blocked(slot);
             return;
@@ -248,7 +247,7 @@ impl BatchAggregator {
         }
         let mut used = 0;
         while used < most {
-            refuse_late(LANE, cx);
+            refuse_late(cx);
             let Some(arrival) = cx.oldest_arrival(LANE) else { break };
             used += 1;
             if self.client_timeout.is_some_and(|timeout| cx.now() >= arrival.plus(timeout)) {
@@ -324,17 +323,6 @@ impl BatchAggregator {
     fn fresh(&self) -> u32 {
         if self.delay_ms == 0 { 1 } else { self.cap }
     }
-}
-
-/// How many requests at the front of the lane came before `moment`.
-fn came_before(moment: Nanos, cx: &Cx) -> u32 {
-    let mut n = cx.queued(LANE);
-    while let Some(rid) = n.checked_sub(1).and_then(|at| cx.waiting(LANE, at))
-        && cx.arrival(rid) >= moment
-    {
-        n -= 1;
-    }
-    n
 }
 
 impl Batcher for BatchAggregator {

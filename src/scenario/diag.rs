@@ -160,6 +160,11 @@ impl Span {
         Self { source, start: fit(range.start), end: fit(range.end) }
     }
 
+    /// Its bytes in the text.
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
     /// Whether this points anywhere.
     pub(crate) fn is_some(self) -> bool {
         self.source != u32::MAX

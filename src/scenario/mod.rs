@@ -39,6 +39,9 @@ pub use schema::{schema, starter};
 pub use source::{Format, Input};
 pub use supply::{Disk, Files, TraceParser, TraceProblem};
 
+pub(crate) use diag::{BAD_PARAM, INPUT, MISSING_KEY, Problem, Span, Texts};
+pub(crate) use tree::{Entry, Node, Value, parse as parse_tree};
+
 use crate::arrivals::{Items, Process, Trace};
 use crate::cost::{Cost, Jitter};
 use crate::policy::Policy;

@@ -8,7 +8,10 @@ use batchsim::arrivals::{
     Process, Replay, Think, ThinkKind, ThinkLaw, Trace,
 };
 use batchsim::cost::Jitter;
-use batchsim::policy::{Anchor, Dynamic, MaxWait, Policy, QueuePolicy, TimeoutAction, Triton};
+use batchsim::policy::{
+    Anchor, Dynamic, LitServe, MaxWait, Mosec, Policy, QueuePolicy, TimeoutAction, TorchServe,
+    Triton,
+};
 use batchsim::scenario::{End, Scenario, Source};
 use batchsim::study::{Bench, Engine, Portion};
 use batchsim::time::Nanos;
@@ -46,6 +49,30 @@ fn policy_of(kind: &str, (cap, min, wait_ms, oldest, preferred): Knobs) -> Polic
             enforce_shapes: min == 5,
             preserve_ordering: oldest && min % 4 == 1,
             ..Triton::default()
+        }),
+        "torchserve" => Policy::TorchServe(TorchServe {
+            batch_size: cap,
+            max_batch_delay: wait_ms.unwrap_or(100) as u32,
+            job_queue_size: if oldest { 100 } else { 2 * min },
+            // Every third drops what has waited for long.
+            client_timeout_in_mills: if min % 3 == 0 { 5 * min } else { 0 },
+            clock_phase: Nanos(u64::from(min % 2) * 400_000),
+            ..TorchServe::default()
+        }),
+        "mosec" => Policy::Mosec(Mosec {
+            max_batch_size: cap,
+            max_wait_time: wait_ms.unwrap_or(0) as u32,
+            capacity: if oldest { 1024 } else { 2 * min },
+            timeout: if min % 3 == 0 { 5 * min } else { 3000 },
+            timer_extra: Nanos(u64::from(min % 2) * MS),
+            ..Mosec::default()
+        }),
+        "litserve" => Policy::LitServe(LitServe {
+            max_batch_size: cap,
+            batch_timeout: wait_ms.unwrap_or(0) as f64 / 1e3,
+            timeout: if min % 3 == 0 { 0.005 * f64::from(min) } else { 30.0 },
+            window_phase: Nanos(if oldest { 0 } else { u64::from(min) * MS }),
+            ..LitServe::default()
         }),
         other => panic!("tests/common/any.rs does not know the policy {other}"),
     }
@@ -180,6 +207,18 @@ pub fn scenario() -> impl Strategy<Value = Any> {
 impl Any {
     pub fn policy(&self) -> &Policy {
         &self.scenario.policies[0].policy
+    }
+
+    /// How long a request may wait for the policy itself, whatever its source allows.
+    pub fn patience(&self) -> Option<Nanos> {
+        match self.policy() {
+            Policy::TorchServe(p) if p.client_timeout_in_mills > 0 => {
+                Some(Nanos(u64::from(p.client_timeout_in_mills) * MS))
+            }
+            Policy::Mosec(p) => Some(Nanos(u64::from(p.timeout) * MS)),
+            Policy::LitServe(p) if p.timeout > 0.0 => Some(Nanos::from_ms(p.timeout * 1e3)),
+            _ => None,
+        }
     }
 
     pub fn cut(&self) -> bool {

@@ -26,13 +26,13 @@ impl Batch {
         self.row.answered_ns()
     }
 
-    /// Arrival of its oldest member.
+    /// Arrival of its oldest member; its start where all have given up.
     pub fn oldest(&self) -> u64 {
-        self.members.iter().map(|m| m.0).min().unwrap()
+        self.members.iter().map(|m| m.0).min().unwrap_or(self.start())
     }
 
     pub fn newest(&self) -> u64 {
-        self.members.iter().map(|m| m.0).max().unwrap()
+        self.members.iter().map(|m| m.0).max().unwrap_or(self.start())
     }
 }
 

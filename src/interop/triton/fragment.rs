@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 /// Widest comment line.
 const WIDTH: usize = 96;
 /// The placeholder cost, ms: the running example of the documentation.
-const FIXED_MS: f64 = 8.0;
-const PER_ITEM_MS: f64 = 0.5;
+pub(in crate::interop) const FIXED_MS: f64 = 8.0;
+pub(in crate::interop) const PER_ITEM_MS: f64 = 0.5;
 
 /// Letters, digits, `.`, `_` and `-` of the model's name: it also names an output folder.
 pub(super) fn scenario_name(model: &Model) -> String {
@@ -84,7 +84,7 @@ fn policy_lines(model: &Model, cap: u32) -> String {
 }
 
 /// About half of what the placeholder cost can serve, so that the fragment is not overloaded.
-fn placeholder_rate(instances: u32, cap: u32) -> String {
+pub(in crate::interop) fn placeholder_rate(instances: u32, cap: u32) -> String {
     let service_s = (FIXED_MS + PER_ITEM_MS * f64::from(cap)) / 1e3;
     let half = 0.5 * f64::from(instances) * f64::from(cap) / service_s;
     let digit = 10_f64.powf(half.log10().floor() - 1.0);
@@ -92,7 +92,7 @@ fn placeholder_rate(instances: u32, cap: u32) -> String {
 }
 
 /// One remark as comment lines; `bullet` starts the first, spaces the others.
-fn comment(out: &mut String, bullet: &str, text: &str) {
+pub(in crate::interop) fn comment(out: &mut String, bullet: &str, text: &str) {
     let mut line = format!("# {bullet}");
     let indent = format!("# {}", " ".repeat(bullet.len()));
     let mut fresh = true;

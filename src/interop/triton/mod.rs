@@ -3,7 +3,7 @@
 //! The fragment uses the textbook policy `dynamic`. It is a first answer, not Triton's batcher:
 //! the notes say, for the configuration at hand, where the two part.
 
-mod fragment;
+pub(super) mod fragment;
 mod model;
 mod notes;
 mod reader;
