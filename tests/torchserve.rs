@@ -99,7 +99,7 @@ fn notes_and_ignored_keys() {
         ("responseTimeout", 6, 1),
         ("handler", 10, 1),
         ("inference_address", 2, 1),
-        ("models.bert.1.0.marName", 9, 9),
+        ("models.bert.1.0.marName", 10, 9),
     ] {
         assert!(ignored.contains(&wanted), "{wanted:?} of {ignored:?}");
     }

@@ -1,5 +1,6 @@
 //! The arguments of every verb.
 
+pub(super) use super::choices::{AnnotationsFor, SearchMethod, TuneMethod};
 use super::validate::ValidateArgs;
 use crate::report::Format;
 use crate::study::Shard;
@@ -185,18 +186,6 @@ pub(super) struct MergeArgs {
     pub(super) no_charts: bool,
 }
 
-/// How a search examines a setting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum SearchMethod {
-    /// Exactly where there is an exact solution, else by simulation
-    #[default]
-    Auto,
-    /// Exactly, or not at all
-    Exact,
-    /// By simulation
-    Simulation,
-}
-
 /// Arguments of `capacity`.
 #[derive(Debug, Args)]
 pub(super) struct CapacityArgs {
@@ -215,18 +204,6 @@ pub(super) struct CapacityArgs {
     /// Relative half-width wanted on a simulated rate (default: the scenario's precision, or 0.5%)
     #[arg(long, value_name = "PERCENT")]
     pub(super) precision: Option<String>,
-}
-
-/// Where to write annotations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum AnnotationsFor {
-    /// For GitHub where it runs this
-    #[default]
-    Auto,
-    /// For GitHub
-    Github,
-    /// None
-    Never,
 }
 
 /// Arguments of `check`.
@@ -300,20 +277,6 @@ pub(super) struct CompareArgs {
     /// What an inconclusive condition does to the exit code
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(super) inconclusive: OnInconclusive,
-}
-
-/// How `tune` searches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum TuneMethod {
-    /// Exactly where there is an exact solution, else by simulation
-    #[default]
-    Auto,
-    /// Exactly, or not at all
-    Exact,
-    /// By simulation
-    Simulation,
-    /// As auto, and follow the common advice beside it: raise cap and wait while thresholds hold
-    Ladder,
 }
 
 /// Arguments of `tune`.

@@ -3,6 +3,7 @@
 mod args;
 mod capacity;
 mod check;
+mod choices;
 mod compare;
 mod completions;
 mod exact;

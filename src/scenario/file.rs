@@ -372,9 +372,9 @@ pub(crate) struct ThresholdTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TuneTable {
-    /// "max rate", "min p99" (or another percentile, as in "min p(95)"), "min mean", "min group p99",
-    /// "min group mean",
-    /// "min instances" or "min gpu-time"; thresholds are constraints.
+    /// "max rate", "min p99" (or another percentile, as in "min p(95)"), "min mean",
+    /// "min group p99", "min group mean", "min instances" or "min gpu-time"; thresholds are
+    /// constraints.
     #[serde(default)]
     pub(crate) objective: Option<String>,
     /// Read apart: axes as in `[sweep]`, and `policy`, a list of labels.

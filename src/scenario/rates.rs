@@ -37,8 +37,9 @@ impl Scenario {
     /// Multiplies the rate of every open source by `factor`, which is positive and finite: more
     /// of the same requests in the same pattern.
     ///
-    /// `groups` come more often and stay as large. Every state of an `mmpp` or `on-off` source scales and dwells stay as they are (so `idc`
-    /// moves away from 1 in proportion); a trace is replayed faster. Closed loops stay.
+    /// `groups` come more often and stay as large. Every state of an `mmpp` or `on-off` source
+    /// scales and dwells stay as they are (so `idc` moves away from 1 in proportion); a trace is
+    /// replayed faster. Closed loops stay.
     pub fn scale_rates(&mut self, factor: f64) {
         let scale = |rate: &mut Rate| {
             if let Some(scaled) = Rate::per_second(rate.per_s() * factor) {

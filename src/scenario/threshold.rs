@@ -1,4 +1,5 @@
-//! Threshold expressions: `p(99) < 50ms`, `group.p(99) < 80ms`, `attainment(50ms) >= 99%`, `throughput >= 880/s`.
+//! Threshold expressions: `p(99) < 50ms`, `group.p(99) < 80ms`, `attainment(50ms) >= 99%`,
+//! `throughput >= 880/s`.
 
 use super::diag::{BAD_THRESHOLD, NOT_YET, Problem, Span};
 use super::known;

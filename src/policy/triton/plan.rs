@@ -31,7 +31,7 @@ impl Former {
                     (best, mark, self.saturated) = (self.cursor.pending, self.cursor, true);
                 }
                 if sum > self.max {
-                    (send_now, self.full) = (true, true);
+                    send_now = true;
                     break;
                 }
                 if self.enforce_shapes && kind.shape != self.shape {
@@ -58,7 +58,6 @@ impl Former {
         let room = self.max - base;
         let taken = queued.min(room);
         let send_now = queued > room;
-        self.full |= send_now;
         let best = if base >= largest {
             // Nothing preferred can be reached: the scan stops at the second request.
             self.saturated |= queued > 0;
@@ -96,6 +95,7 @@ impl Former {
         }
         let sum = base + self.cursor.pending;
         if send_now || sum >= largest {
+            self.full = send_now && !self.closed;
             self.saturated = true;
             return None;
         }
