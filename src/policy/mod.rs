@@ -1,6 +1,6 @@
 //! Batching policies: which requests leave together, and when.
 //!
-//! A policy hears events and issues commands through [`Cx`](crate::engine::Cx); it has no clock,
+//! A policy hears events and issues commands through [`Cx`]; it has no clock,
 //! no agenda and no metrics of its own. One file per policy: its parameters, its rule in words,
 //! its formula, the real server it mirrors. Adding one: `docs/EXTENDING.md`.
 

@@ -15,5 +15,6 @@ pub use difference::{Difference, Estimate, Measure};
 pub use judge::{Evidence, holm};
 pub use mser::mser5;
 pub use sample::{line, mean, quantile_of_sorted};
+#[cfg(feature = "schema")]
 pub(crate) use section::standard_error;
 pub use section::{half_width, t_quantile};
