@@ -11,6 +11,7 @@ mod curve;
 mod exact;
 mod measure;
 mod observe;
+mod relax;
 mod run;
 mod setup;
 mod sweep;
@@ -21,6 +22,7 @@ pub use control::Control;
 pub use curve::curve_points;
 pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly};
 pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
+pub use relax::relaxation;
 pub use run::{
     CellDone, CellTask, Options, Stalled, outcome_frame, policy_info, run, simulate_cell,
 };
