@@ -306,7 +306,7 @@ impl Search<'_> {
         let effort = Effort { precision, most, comparisons };
         let (found, spent) = sampled::end(self.setting, place, effort, self.control)?;
         cell.requests += spent;
-        let Some(End { reading, binds, interval }) = found else {
+        let Some(End { reading, binds, interval, short }) = found else {
             cell.warnings.push(format!(
                 "{} looked feasible near {:.1}/s in a short run and is not in a longer one",
                 self.setting.label(),
@@ -314,6 +314,13 @@ impl Search<'_> {
             ));
             return Ok(None);
         };
+        if short {
+            cell.warnings.push(format!(
+                "so near to capacity the queue at {:.1}/s remembers longer than runs of {} requests \
+                 last; raise max_requests",
+                reading.rate, self.ask.most
+            ));
+        }
         let end = self.rate_end(reading.rate, interval, self.binds(&reading, binds));
         Ok(Some((end, reading.latency)))
     }

@@ -9,7 +9,7 @@
 
 use super::root::close_in;
 use super::setting::{Blank, Length, Reading, Setting};
-use crate::study::Control;
+use crate::study::{Control, relaxation};
 
 /// Measured requests at each rate of the first look.
 pub(crate) const FIRST_LOOK: u64 = 200_000;
@@ -38,6 +38,8 @@ pub(crate) struct End {
     pub(crate) binds: usize,
     /// 95 % interval; `None` for one replay.
     pub(crate) interval: Option<[f64; 2]>,
+    /// Whether the longest runs allowed are short beside the memory of the queue.
+    pub(crate) short: bool,
 }
 
 /// Where an end is looked for: it is between `good` and `bad`, surely between the limits.
@@ -177,7 +179,7 @@ pub(crate) fn end(
     control: &Control,
 ) -> Result<(Option<End>, u64), Blank> {
     let mut start = (place.good, place.bad);
-    let mut requests = FIRST_LOOK.min(effort.most);
+    let mut requests = settling(&setting, place.good).max(FIRST_LOOK).min(effort.most);
     let mut spent = 0;
     loop {
         let readings = Vec::new();
@@ -190,24 +192,40 @@ pub(crate) fn end(
             return Ok((None, spent + curve.spent()));
         };
         let reached = found.half() / found.center;
-        if reached <= effort.precision || requests >= effort.most || replays {
+        let needed = settling(&setting, found.center);
+        let long_enough = reached <= effort.precision && requests >= needed;
+        if long_enough || requests >= effort.most || replays {
             let start = (found.sure, found.hope);
             let fine = if replays { fine } else { fine.min(0.1 * found.half()) };
             let found = curve.interval(start, fine)?.unwrap_or(found);
             let reading = curve.read(found.center)?.clone();
             let (low, high) = (found.sure.min(found.hope), found.sure.max(found.hope));
             let interval = (!replays).then_some([low, high]);
-            let end = End { binds: reading.binding(), reading, interval };
+            let short = requests < needed && !replays;
+            let end = End { binds: reading.binding(), reading, interval, short };
             return Ok((Some(end), spent + curve.spent()));
         }
         spent += curve.spent();
         let factor = (1.3 * (reached / effort.precision).powi(2)).clamp(2.0, 16.0);
-        requests = grown(requests, factor).min(effort.most);
+        requests = grown(requests, factor).max(needed).min(effort.most);
         // The next bracket is this interval and a little more: it holds the next root nearly
         // always, and where it does not, the search goes outward.
         let wider = |end: f64| found.center + 1.2 * (end - found.center);
         start = (wider(found.sure), wider(found.hope));
     }
+}
+
+/// Memories of the queue that every replication must hold, in units of its relaxation time.
+const MEMORIES: f64 = 20.0;
+
+/// Requests over all replications in which the queue at a rate settles many times over.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn settling(setting: &Setting<'_>, rate: f64) -> u64 {
+    let Some(scaled) = setting.scenario.with_total_rate(rate) else { return 0 };
+    let at = Setting { scenario: &scaled, ..*setting };
+    let memory = relaxation(&at.bench()).map_or(f64::INFINITY, |t| t.as_s());
+    let each = MEMORIES * memory * rate;
+    (each * f64::from(setting.scenario.run.replications)) as u64
 }
 
 #[expect(

@@ -179,7 +179,7 @@ pub(super) fn relative_half_width<L: LatencyStore>(
 }
 
 /// How much of the start of every replication is deleted.
-fn warmup(
+pub(super) fn warmup(
     bench: &Bench<'_>,
     sections: u32,
     each: Option<u64>,

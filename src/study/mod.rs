@@ -11,6 +11,7 @@ mod curve;
 mod exact;
 mod measure;
 mod observe;
+mod relax;
 mod run;
 mod sections;
 pub mod selfcheck;
@@ -25,6 +26,7 @@ pub use control::Control;
 pub use curve::curve_points;
 pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly};
 pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
+pub use relax::relaxation;
 pub use run::{
     CellDone, CellTask, Options, Ran, Stalled, outcome_frame, policy_info, run, run_sections,
     simulate_cell, simulate_sections, tasks, tool,

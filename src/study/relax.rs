@@ -1,0 +1,34 @@
+//! How long a queue remembers, near capacity.
+
+use super::setup::Bench;
+use crate::arrivals::Process;
+use crate::time::Nanos;
+
+/// Time in which the memory of an empty start decays by a factor e, from the diffusion limit of
+/// the queue: `2 λ I / (C − λ)²` with the offered rate λ, the capacity C and the limit I of the
+/// index of dispersion of the arrivals. Zero where there is no capacity to come close to, `None`
+/// where the rate reaches it.
+///
+/// A run much shorter than this sees a queue that is still filling, and no rule that looks at the
+/// run itself can know.
+#[must_use]
+pub fn relaxation(bench: &Bench<'_>) -> Option<Nanos> {
+    let (server, policy) = (bench.server, bench.policy);
+    let rate = bench.scenario.open_rate_per_s();
+    let capacity = policy.cap().and(server.cost.capacity_per_s(policy.cap(), server.instances));
+    let (Some(rate), Some(capacity)) = (rate, capacity) else { return Some(Nanos::ZERO) };
+    let gap = capacity - rate;
+    let seconds = 2.0 * rate * dispersion(bench) / (gap * gap);
+    (gap > 0.0 && seconds < 1e6).then(|| Nanos::from_ms(seconds * 1e3))
+}
+
+/// The largest limit of the index of dispersion among the sources; 1 where it is not known.
+fn dispersion(bench: &Bench<'_>) -> f64 {
+    let of = |process: &Process| match process {
+        Process::Gamma(p) => p.cv * p.cv,
+        Process::Mmpp(p) => p.law().map_or(1.0, |law| law.idc_limit()),
+        Process::OnOff(p) => p.law().map_or(1.0, |law| law.idc_limit()),
+        _ => 1.0,
+    };
+    bench.scenario.arrivals.iter().map(|s| of(&s.process)).fold(1.0, f64::max)
+}
