@@ -54,10 +54,13 @@ impl Story {
         self.any.policy().textbook()
     }
 
-    /// Until when every batch is known: what a cut leaves running is not told as a batch.
+    /// Until when every batch is known: what a cut leaves running is not told as a batch, and may
+    /// hold nobody any more where clients give up during the pass.
     fn known_until(&self) -> u64 {
-        let unfinished = self.journal.left.iter().filter(|l| l.why == Gone::Unfinished);
-        unfinished.map(|l| l.request.0).min().unwrap_or(u64::MAX)
+        let gives_up = self.any.cut() && matches!(self.any.policy(), Policy::Mosec(_));
+        let unknown = |why| why == Gone::Unfinished || (gives_up && why == Gone::Expired);
+        let left = self.journal.left.iter().filter(|l| unknown(l.why));
+        left.map(|l| l.request.0).min().unwrap_or(u64::MAX)
     }
 
     /// Busy instances from a moment on, until the next event.

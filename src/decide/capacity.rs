@@ -316,8 +316,8 @@ impl Search<'_> {
         };
         if short {
             cell.warnings.push(format!(
-                "so near to capacity the queue at {:.1}/s remembers longer than runs of {} requests \
-                 last; raise max_requests",
+                "so near to capacity the queue at {:.1}/s remembers longer than runs of {} \
+                 requests last; raise max_requests",
                 reading.rate, self.ask.most
             ));
         }

@@ -15,7 +15,8 @@ use crate::time::Nanos;
 pub fn relaxation(bench: &Bench<'_>) -> Option<Nanos> {
     let (server, policy) = (bench.server, bench.policy);
     let rate = bench.scenario.open_rate_per_s();
-    let capacity = policy.cap().and(server.cost.capacity_per_s(policy.cap(), server.instances));
+    let capacity = bench.scenario.capacity_per_s(server, policy);
+    let capacity = policy.cap().and(capacity);
     let (Some(rate), Some(capacity)) = (rate, capacity) else { return Some(Nanos::ZERO) };
     let gap = capacity - rate;
     let seconds = 2.0 * rate * dispersion(bench) / (gap * gap);
@@ -28,6 +29,7 @@ fn dispersion(bench: &Bench<'_>) -> f64 {
         Process::Gamma(p) => p.cv * p.cv,
         Process::Mmpp(p) => p.law().map_or(1.0, |law| law.idc_limit()),
         Process::OnOff(p) => p.law().map_or(1.0, |law| law.idc_limit()),
+        Process::Groups(p) => p.size.idc_limit(),
         _ => 1.0,
     };
     bench.scenario.arrivals.iter().map(|s| of(&s.process)).fold(1.0, f64::max)
