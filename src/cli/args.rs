@@ -163,6 +163,9 @@ pub(super) struct SweepArgs {
     pub(super) scenario: ScenarioArgs,
     #[command(flatten)]
     pub(super) precision: PrecisionArgs,
+    /// How cells are examined
+    #[arg(long, value_enum, default_value_t = SearchMethod::Simulation, value_name = "METHOD")]
+    pub(super) method: SearchMethod,
     /// Start over instead of going on where an interrupted sweep stopped
     #[arg(long)]
     pub(super) fresh: bool,

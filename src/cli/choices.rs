@@ -1,6 +1,7 @@
 //! Choices that options offer.
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 /// Where to write annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -14,8 +15,8 @@ pub(super) enum AnnotationsFor {
     Never,
 }
 
-/// How a search examines a setting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+/// How a setting is examined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(super) enum SearchMethod {
     /// Exactly where there is an exact solution, else by simulation
     #[default]

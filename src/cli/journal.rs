@@ -1,5 +1,6 @@
 //! What a sweep has computed so far, on disk, and the results it ends with.
 
+use super::choices::SearchMethod;
 use super::exit::Failure;
 use super::files;
 use super::show::{self, say};
@@ -39,6 +40,8 @@ pub(super) struct Heading {
     /// Whether the event engine was asked for.
     #[serde(default)]
     pub(super) event_engine: bool,
+    /// How the cells are examined.
+    pub(super) method: SearchMethod,
     /// Of each recorded stream, so that another file under the same name is noticed.
     pub(super) traces: Vec<u64>,
     /// The part of the sweep; none is all of it.

@@ -71,7 +71,8 @@ fn scenario_digest(heading: &Heading) -> Result<String, Failure> {
     if let Some(keys) = scenario.as_object_mut() {
         keys.remove("seed");
     }
-    let all = (&scenario, &outcome.axes, heading.precision, heading.event_engine, &heading.traces);
+    let how = (heading.precision, heading.event_engine, heading.method);
+    let all = (&scenario, &outcome.axes, how, &heading.traces);
     Ok(sha256(line(&all)?.as_bytes()))
 }
 

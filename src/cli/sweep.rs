@@ -1,6 +1,6 @@
 //! `batchsim sweep`: a grid, kept cell by cell so that it can be interrupted and go on.
 
-use super::args::{Common, SweepArgs};
+use super::args::{Common, SearchMethod, SweepArgs};
 use super::exit::{Code, Failure};
 use super::journal::{Entry, Heading, Journal, write_results};
 use super::progress::Progress;
@@ -8,7 +8,7 @@ use super::run::RunInfo;
 use super::show::{self, say};
 use super::signals::Signals;
 use super::{Done, files, input, plot, shard};
-use crate::outcome::Outcome;
+use crate::outcome::{Cell, Outcome};
 use crate::report::{count, simulated};
 use crate::scenario::Loaded;
 use crate::study::{self, Control, Engine, Options, SweepCell};
@@ -83,6 +83,7 @@ fn heading(loaded: &Loaded, options: &Options, args: &SweepArgs) -> Heading {
         outcome,
         precision: options.precision,
         event_engine: options.engine == Engine::Event,
+        method: args.method,
         traces: traces.map(crate::arrivals::Trace::fingerprint).collect(),
         shard: args.shard,
     }
@@ -134,12 +135,11 @@ impl Sweep<'_> {
                 if self.control.stopped() {
                     return Ok(None);
                 }
-                let done = cells[index].simulate(self.loaded, &self.options, self.control)?;
-                // A cell that was cut short would differ from an uninterrupted run.
-                let Some(done) = done.filter(|d| !d.interrupted) else { return Ok(None) };
-                let mut cell = done.cell;
+                let found = self.examine(&cells[index], heading.method);
+                // The first cell that cannot be examined ends the sweep.
+                let found = found.inspect_err(|_| self.control.stop())?;
+                let Some((mut cell, stalled)) = found else { return Ok(None) };
                 let sizes = std::mem::take(&mut cell.batch_size.histogram);
-                let stalled = done.stalled.map(|s| s.waiting);
                 let entry = Entry { index, cell, sizes, stalled };
                 // A disk that is full stays full: do not compute what cannot be kept.
                 self.journal.append(&entry).inspect_err(|_| self.control.stop())?;
@@ -148,4 +148,38 @@ impl Sweep<'_> {
             .collect();
         entries.into_iter().filter_map(Result::transpose).collect()
     }
+
+    /// One cell, and how many of its requests wait for ever; `None` when it was stopped from
+    /// outside.
+    fn examine(
+        &self,
+        cell: &SweepCell,
+        method: SearchMethod,
+    ) -> Result<Option<(Cell, Option<u64>)>, Failure> {
+        if method != SearchMethod::Simulation {
+            match cell.solve(self.loaded)? {
+                Ok(solved) => {
+                    self.control.add_cell();
+                    return Ok(Some((solved, None)));
+                }
+                Err(why) if method == SearchMethod::Exact => {
+                    return Err(uncovered(cell, &why));
+                }
+                Err(_) => {}
+            }
+        }
+        let done = cell.simulate(self.loaded, &self.options, self.control)?;
+        // A cell that was cut short would differ from an uninterrupted run.
+        let done = done.filter(|d| !d.interrupted);
+        Ok(done.map(|d| (d.cell, d.stalled.map(|s| s.waiting))))
+    }
+}
+
+fn uncovered(cell: &SweepCell, why: &str) -> Failure {
+    let coords: Vec<String> = cell.coords.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    let at = if coords.is_empty() { String::new() } else { format!(" at {}", coords.join(", ")) };
+    Failure::usage(
+        format!("--method exact: no exact solution{at}: {why}"),
+        "write --method auto to simulate such cells",
+    )
 }

@@ -4,6 +4,7 @@
 //! `w` of section `r` is replication `w · R + r`, and section `r` is the sum of its waves.
 
 use super::control::Control;
+use super::relax::relaxation;
 use super::setup::{Bench, Engine, Portion};
 use crate::record::{LatencyStore, Pilot, Summary};
 use crate::scenario::Warmup;
@@ -56,10 +57,12 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
     let most = if overloaded { OVERLOADED_REQUESTS } else { u64::MAX };
     let requests = run.requests.map(|n| n.min(most));
     let by_length = run.requests.is_none() && run.duration.is_none() && !bench.replays_trace();
+    let most_each = budget.cap / u64::from(sections);
     let first_wave = match requests {
         _ if bench.replays_trace() => requests,
         Some(n) => Some(n.div_ceil(u64::from(sections))),
-        None if by_length => Some(budget.first_wave.min(budget.cap / u64::from(sections)).max(1)),
+        None if by_length && overloaded => Some(budget.first_wave.min(most_each).max(1)),
+        None if by_length => Some(first_length(bench, budget.first_wave, most_each)),
         None => None,
     };
     let (warmup, warnings) = warmup(bench, sections, first_wave, overloaded, control);
@@ -96,6 +99,10 @@ pub fn simulate<L: LatencyStore + Send + Sync>(
             }
             each += next;
         }
+    }
+    if !overloaded && by_length {
+        let few = few_swings(bench, state.measured.pooled.offered);
+        state.measured.warnings.extend(few);
     }
     Some(state.measured)
 }
@@ -179,7 +186,7 @@ pub(super) fn relative_half_width<L: LatencyStore>(
 }
 
 /// How much of the start of every replication is deleted.
-pub(super) fn warmup(
+fn warmup(
     bench: &Bench<'_>,
     sections: u32,
     each: Option<u64>,
@@ -199,6 +206,10 @@ pub(super) fn warmup(
     // A run of a given duration keeps at least half of it.
     let half = bench.scenario.run.duration.map_or(Nanos::MAX, |d| Nanos(d.0 / 2));
     let (found, mut warnings) = settled(bench, sections, each, floor, control);
+    let memory = relaxation(bench).unwrap_or(Nanos::MAX);
+    let measured = each.map_or(Nanos::MAX, |n| lasting(bench, n));
+    // What a pilot shows, and at least what the diffusion limit of the queue asks for.
+    let found = found.max(Nanos(memory.0.saturating_mul(MEMORIES)).min(measured));
     if found > half {
         warnings.push(format!(
             "the start-up takes about {found}, more than half of the run: only {half} are \
@@ -206,6 +217,49 @@ pub(super) fn warmup(
         ));
     }
     (found.min(half), warnings)
+}
+
+/// Memories of the start that are deleted, in units of [`relaxation`].
+const MEMORIES: u64 = 6;
+/// Fewer independent swings of the queue beyond p99 than this say too little about each other: three
+/// for each of twenty sections.
+const FEW_SWINGS: f64 = 60.0;
+
+/// Length of the first wave of each replication: near capacity at least what is deleted before it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+fn first_length(bench: &Bench<'_>, usual: u64, most: u64) -> u64 {
+    let memory_s = relaxation(bench).unwrap_or(Nanos::MAX).as_ms() / 1e3;
+    let rate = bench.scenario.open_rate_per_s().unwrap_or(0.0);
+    let needed = (MEMORIES as f64 * memory_s * rate) as u64;
+    usual.max(needed).min(most).max(1)
+}
+
+/// How long so many requests take to arrive; for ever where they have no rate.
+fn lasting(bench: &Bench<'_>, requests: u64) -> Nanos {
+    let rate = bench.scenario.open_rate_per_s().unwrap_or(0.0);
+    let seconds = requests as f64 / rate;
+    if seconds < 1e9 { Nanos::from_ms(seconds * 1e3) } else { Nanos::MAX }
+}
+
+/// Close to capacity the time beyond p99 comes in swings of the queue as long as its memory: by the
+/// diffusion limit the share of that time has the relative variance of memory ÷ (1 % of the run).
+fn few_swings(bench: &Bench<'_>, requests: u64) -> Option<String> {
+    let memory = relaxation(bench)?;
+    let swings = 0.01 * lasting(bench, requests).0 as f64 / memory.0 as f64;
+    (swings < FEW_SWINGS).then(|| {
+        let memory = rounded(memory);
+        format!(
+            "close to capacity: the queue forgets in about {memory}, so p99 rests on about \
+             {swings:.0} of its swings and may be less certain than its interval; raise \
+             max_requests"
+        )
+    })
+}
+
+/// Two digits of it.
+fn rounded(time: Nanos) -> Nanos {
+    let unit = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(1));
+    Nanos(time.0 / unit * unit)
 }
 
 /// When the start-up is over, and what is uncertain about it.

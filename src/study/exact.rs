@@ -23,24 +23,40 @@ pub fn exact(scenario: &Scenario, control: &Control) -> (Outcome, Vec<CdfFile>) 
     let mut files = Vec::new();
     for server in &scenario.servers {
         for policy in &scenario.policies {
-            let label = scenario.cell_label(server, policy);
-            match solve(scenario, server, &policy.policy) {
-                Ok(solution) => {
+            match solved(scenario, server, policy) {
+                Ok((cell, solution)) => {
                     let outside = scenario.outside(server).as_ms();
-                    files.push(cdf(&label, &solution, outside));
-                    outcome.cells.push(cell(scenario, server, policy, label, &solution));
+                    files.extend(solution.map(|s| cdf(&cell.policy.label, &s, outside)));
+                    outcome.cells.push(cell);
                 }
-                Err(Unsolved::Overloaded(why)) => {
-                    outcome.cells.push(overloaded(scenario, server, policy, label, &why));
-                }
-                Err(Unsolved::Uncovered(why) | Unsolved::TooLarge(why)) => {
-                    outcome.warnings.push(format!("{label}: no exact solution: {why}"))
+                Err(why) => {
+                    let label = scenario.cell_label(server, policy);
+                    outcome.warnings.push(format!("{label}: no exact solution: {why}"));
                 }
             }
             control.add_cell();
         }
     }
     (outcome, files)
+}
+
+/// One policy on one server as a cell, with its solution unless it is overloaded.
+///
+/// # Errors
+/// Why there is no exact solution, in words.
+pub fn solved(
+    scenario: &Scenario,
+    server: &Server,
+    policy: &Labelled,
+) -> Result<(Cell, Option<Solution>), String> {
+    let label = scenario.cell_label(server, policy);
+    match solve(scenario, server, &policy.policy) {
+        Ok(solution) => Ok((cell(scenario, server, policy, label, &solution), Some(solution))),
+        Err(Unsolved::Overloaded(why)) => {
+            Ok((overloaded(scenario, server, policy, label, &why), None))
+        }
+        Err(Unsolved::Uncovered(why) | Unsolved::TooLarge(why)) => Err(why),
+    }
 }
 
 /// Why a policy has no exact solution.

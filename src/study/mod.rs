@@ -24,7 +24,7 @@ mod verdict;
 pub use cell::{Budget, Measured, simulate};
 pub use control::Control;
 pub use curve::curve_points;
-pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly};
+pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly, solved};
 pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
 pub use relax::relaxation;
 pub use run::{

@@ -3,10 +3,9 @@
 //! Searches over rates or settings ask this instead of an Outcome: they steer by the numbers
 //! behind the verdicts, at a length that they choose themselves.
 
-use super::cell::{Budget, Measured, simulate, warmup};
+use super::cell::{Budget, Measured, simulate};
 use super::control::Control;
 use super::measure;
-use super::relax::relaxation;
 use super::run::{grows, limited};
 use super::setup::Bench;
 use super::verdict::{Context, evidence_of, limits_ns};
@@ -101,8 +100,7 @@ pub fn observe(bench: &Bench<'_>, look: &Look<'_>, control: &Control) -> Option<
         scenario.run.duration = None;
         scenario.run.end = End::Flush;
     }
-    let startup = look.warmup.or_else(|| startup(bench, look.requests, control));
-    scenario.run.warmup = startup.map_or(scenario.run.warmup, Warmup::Time);
+    scenario.run.warmup = look.warmup.map_or(scenario.run.warmup, Warmup::Time);
     let bench = Bench { scenario: &scenario, ..*bench };
     let limits = limits_ns(&scenario.thresholds);
     let budget = Budget { precision: 1.0, first_wave: look.requests, cap: look.requests };
@@ -110,25 +108,6 @@ pub fn observe(bench: &Bench<'_>, look: &Look<'_>, control: &Control) -> Option<
     let measured: Measured<Histogram<10>> = simulate(&bench, &limits, &budget, growing, control)?;
     let stable = !growing && !grows(&bench, &measured);
     Some(observed(&bench, look, &limits, &measured, stable))
-}
-
-/// Memories of the start that are deleted, in units of [`relaxation`].
-const MEMORIES: f64 = 6.0;
-
-/// The start-up of a cell: what a pilot shows, and at least what the diffusion limit of the queue
-/// asks for, but no more than is measured; `None` leaves it to the scenario.
-#[expect(clippy::cast_precision_loss, reason = "a length of run")]
-fn startup(bench: &Bench<'_>, requests: u64, control: &Control) -> Option<Nanos> {
-    if bench.scenario.run.warmup != Warmup::Auto || bench.replays_trace() || must_grow(bench) {
-        return None;
-    }
-    let sections = bench.scenario.run.replications.max(1);
-    let each = requests / u64::from(sections);
-    let (found, _) = warmup(bench, sections, Some(each), false, control);
-    let rate = bench.scenario.open_rate_per_s().unwrap_or(f64::INFINITY);
-    let measured_ms = each as f64 / rate * 1e3;
-    let memory_ms = relaxation(bench).map_or(f64::INFINITY, Nanos::as_ms);
-    Some(found.max(Nanos::from_ms((MEMORIES * memory_ms).min(measured_ms))))
 }
 
 fn observed<L: LatencyStore>(

@@ -1,18 +1,22 @@
 //! How long a queue remembers, near capacity.
 
+use super::observe::queue_is_limited;
 use super::setup::Bench;
 use crate::arrivals::Process;
 use crate::time::Nanos;
 
 /// Time in which the memory of an empty start decays by a factor e, from the diffusion limit of
 /// the queue: `2 λ I / (C − λ)²` with the offered rate λ, the capacity C and the limit I of the
-/// index of dispersion of the arrivals. Zero where there is no capacity to come close to, `None`
-/// where the rate reaches it.
+/// index of dispersion of the arrivals. Zero where there is no capacity to come close to, or where
+/// limits and timeouts keep the queue short; `None` where the rate reaches it.
 ///
 /// A run much shorter than this sees a queue that is still filling, and no rule that looks at the
 /// run itself can know.
 #[must_use]
 pub fn relaxation(bench: &Bench<'_>) -> Option<Nanos> {
+    if queue_is_limited(bench) {
+        return Some(Nanos::ZERO);
+    }
     let (server, policy) = (bench.server, bench.policy);
     let rate = bench.scenario.open_rate_per_s();
     let capacity = bench.scenario.capacity_per_s(server, policy);

@@ -2,8 +2,9 @@
 
 use super::cell::Budget;
 use super::control::Control;
+use super::exact::solved;
 use super::run::{CellDone, CellTask, Options, SMALL, simulate_cell};
-use crate::outcome::AxisValues;
+use crate::outcome::{AxisValues, Cell};
 use crate::scenario::{Axis, Diagnostic, Loaded, Scenario};
 use std::collections::BTreeMap;
 
@@ -78,9 +79,7 @@ impl SweepCell {
         options: &Options,
         control: &Control,
     ) -> Result<Option<CellDone>, Vec<Diagnostic>> {
-        let coords: Vec<(&str, &str)> =
-            self.coords.iter().map(|(path, value)| (path.as_str(), value.as_str())).collect();
-        let scenario = loaded.cell(&coords)?;
+        let scenario = self.scenario(loaded)?;
         let precision = options.precision.unwrap_or(if scenario.run.precision_given {
             scenario.run.precision
         } else {
@@ -98,6 +97,23 @@ impl SweepCell {
             distribution: false,
         };
         Ok(simulate_cell(&task, control))
+    }
+
+    /// Solves this cell exactly; inside, in words, why there is no exact solution.
+    ///
+    /// # Errors
+    /// The scenario does not read with these coordinates.
+    pub fn solve(&self, loaded: &Loaded) -> Result<Result<Cell, String>, Vec<Diagnostic>> {
+        let scenario = self.scenario(loaded)?;
+        let (server, policy) = (&scenario.servers[self.server], &scenario.policies[self.policy]);
+        Ok(solved(&scenario, server, policy)
+            .map(|(cell, _)| Cell { coords: self.coords.clone(), ..cell }))
+    }
+
+    fn scenario(&self, loaded: &Loaded) -> Result<Scenario, Vec<Diagnostic>> {
+        let coords: Vec<(&str, &str)> =
+            self.coords.iter().map(|(path, value)| (path.as_str(), value.as_str())).collect();
+        loaded.cell(&coords)
     }
 }
 
