@@ -6,9 +6,13 @@
 
 pub mod capacity;
 mod compare;
+mod explain;
 mod guard;
 
 pub use compare::{CellComparison, Comparison, LimitCheck, Side};
+pub use explain::{
+    Blame, BlameRow, Burst, BurstBatch, ExplainedRequests, Explanation, ReasonRow, TrapNote, Trial,
+};
 pub use guard::{
     Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
     KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, StandardError,

@@ -7,6 +7,8 @@ mod compare;
 mod completions;
 mod exact;
 mod exit;
+mod explain;
+mod export;
 mod files;
 mod import;
 mod init;
@@ -36,6 +38,8 @@ pub fn main() -> ExitCode {
         Some(Verb::Capacity(args)) => capacity::run(args, &cli.common),
         Some(Verb::Check(args)) => check::run(args, &cli.common),
         Some(Verb::Compare(args)) => compare::run(args, &cli.common),
+        Some(Verb::Explain(args)) => explain::run(args, &cli.common),
+        Some(Verb::Export(args)) => export::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Trace(args)) => trace::run(args, &cli.common),
         Some(Verb::Plot(args)) => plot::run(args, &cli.common),

@@ -1,4 +1,5 @@
-//! Files of other programs: recorded traces, and configurations of real servers.
+//! Files of other programs: recorded traces, configurations of real servers, viewers of traces.
 
+pub mod perfetto;
 pub mod trace;
 pub mod triton;

@@ -5,8 +5,10 @@ mod capacity;
 mod cells;
 mod check;
 mod compare;
+mod explain;
 mod grid;
 mod junit;
+mod prometheus;
 
 pub use crate::number::{count, decimals, plus_minus, points_or_percent, quantity, rate};
 pub use annotations::annotations;
@@ -16,8 +18,10 @@ pub use check::{
     Row, Weight, baseline_lines, check_csv, check_markdown, check_text, check_title, moved, rows,
 };
 pub use compare::{comparison_csv, comparison_markdown, comparison_text};
+pub use explain::{explanation_csv, explanation_markdown, explanation_text};
 pub use grid::{Align, Column, Grid};
 pub use junit::junit;
+pub use prometheus::{WATCHED, prometheus};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,10 +5,12 @@
 //! `run`, `curve`, `sweep` and `exact` put cells together. Work is spread over threads by cell and
 //! replication and collected by index, so that the bytes do not depend on how many there are.
 
+mod blame;
 mod cell;
 mod control;
 mod curve;
 mod exact;
+mod explain;
 mod measure;
 mod observe;
 mod run;
@@ -17,10 +19,12 @@ mod setup;
 mod sweep;
 mod verdict;
 
+pub use blame::{Blamed, Parts, Surroundings, blame};
 pub use cell::{Budget, Measured, simulate};
 pub use control::Control;
 pub use curve::curve_points;
 pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly};
+pub use explain::{Explained, Question, explain};
 pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
 pub use run::{
     CellDone, CellTask, Options, Ran, Stalled, outcome_frame, policy_info, run, run_sections,
