@@ -21,6 +21,8 @@ pub mod rng;
 pub mod stats;
 mod tagged;
 pub mod time;
+#[cfg(feature = "schema")]
+pub mod traps;
 pub mod units;
 
 #[cfg(feature = "cli")]

@@ -6,10 +6,14 @@
 
 pub mod capacity;
 mod compare;
+mod explain;
 mod guard;
 mod validate;
 
 pub use compare::{CellComparison, Comparison, LimitCheck, Side};
+pub use explain::{
+    Blame, BlameRow, Burst, BurstBatch, ExplainedRequests, Explanation, ReasonRow, TrapNote, Trial,
+};
 pub use guard::{
     Against, Baseline, Better, Cause, CellCheck, CellSections, Change, Check, ExactCheck, Finding,
     KeyChange, RecordedCell, ScenarioCheck, Sections, Series, Shift, Spot, StandardError,

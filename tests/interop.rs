@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use batchsim::arrivals::{Replay, Trace};
-use batchsim::interop::triton::{self, Imported, text};
-use batchsim::policy::{Anchor, Dynamic, MaxWait};
+use batchsim::interop::triton::{self, Imported, Rule, text};
+use batchsim::policy::{
+    Anchor, Dynamic, LevelPolicy, MaxWait, Policy, QueuePolicy, TimeoutAction, Triton,
+};
 use batchsim::scenario::{self, Files, Input, TraceProblem};
 use batchsim::time::Nanos;
 use proptest::prelude::*;
@@ -35,7 +37,22 @@ fn golden(path: &Path, extension: &str, text: &str) {
 }
 
 fn import(text: &str) -> Imported {
-    triton::import(text).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"))
+    triton::import(text, Rule::Triton).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"))
+}
+
+fn textbook(text: &str) -> Imported {
+    triton::import(text, Rule::Textbook).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"))
+}
+
+/// A fragment as the scenario reader understands it.
+fn loaded(imported: &Imported) -> scenario::Scenario {
+    let source = Input::from_text("fragment.toml", imported.toml.as_bytes());
+    let loaded = scenario::load(&source, &[], &NoFiles);
+    let loaded = loaded.unwrap_or_else(|errors| {
+        let errors: String = errors.iter().map(|e| e.render(false)).collect();
+        panic!("{}\n{errors}", imported.toml)
+    });
+    loaded.scenario
 }
 
 /// The policy table of a fragment: its kind, and the parameters of `dynamic` where it is that.
@@ -51,11 +68,14 @@ fn policy(imported: &Imported) -> (String, Option<Dynamic>) {
 #[test]
 fn fragments() {
     for path in configs("triton") {
-        let imported = import(&fs::read_to_string(&path).unwrap());
-        let scenario: toml::Table = toml::from_str(&imported.toml).unwrap();
-        assert_eq!(scenario["schema"].as_integer(), Some(1));
-        assert!(imported.toml.lines().all(|line| line.chars().count() <= 100), "{}", imported.toml);
-        golden(&path, "toml", &imported.toml);
+        let text = fs::read_to_string(&path).unwrap();
+        for (extension, imported) in [("toml", import(&text)), ("textbook.toml", textbook(&text))] {
+            let scenario: toml::Table = toml::from_str(&imported.toml).unwrap();
+            assert_eq!(scenario["schema"].as_integer(), Some(1));
+            let mut lines = imported.toml.lines();
+            assert!(lines.all(|line| line.chars().count() <= 100), "{}", imported.toml);
+            golden(&path, extension, &imported.toml);
+        }
     }
 }
 
@@ -75,21 +95,78 @@ impl Files for NoFiles {
 #[test]
 fn fragments_are_scenarios() {
     for path in configs("triton") {
-        let imported = import(&fs::read_to_string(&path).unwrap());
-        let source = Input::from_text("fragment.toml", imported.toml.as_bytes());
-        let loaded = scenario::load(&source, &[], &NoFiles);
-        let loaded = loaded.unwrap_or_else(|errors| {
-            let errors: String = errors.iter().map(|e| e.render(false)).collect();
-            panic!("{}\n{errors}", path.display())
-        });
-        assert_eq!(loaded.scenario.name, imported.name);
-        assert_eq!(loaded.scenario.policies[0].label, "triton");
+        let text = fs::read_to_string(&path).unwrap();
+        for imported in [import(&text), textbook(&text)] {
+            let scenario = loaded(&imported);
+            assert_eq!(scenario.name, imported.name);
+            assert_eq!(scenario.policies[0].label, "triton");
+        }
     }
 }
 
 #[test]
+fn every_setting_of_the_batcher_is_imported() {
+    let imported = import(
+        "max_batch_size: 16 input { dims: [ -1 ] } instance_group { count: 3 kind: KIND_CPU }
+         dynamic_batching {
+           preferred_batch_size: [ 8, 4 ] max_queue_delay_microseconds: 2500
+           priority_levels: 3 default_priority_level: 2
+           default_queue_policy {
+             timeout_action: DELAY default_timeout_microseconds: 70000
+             allow_timeout_override: true max_queue_size: 64
+           }
+           priority_queue_policy { key: 3 value { max_queue_size: 5 } }
+           priority_queue_policy: { key: 1, value: { default_timeout_microseconds: 900 } }
+         }",
+    );
+    let scenario = loaded(&imported);
+    let level = |level, default_timeout_microseconds, max_queue_size| LevelPolicy {
+        level,
+        timeout_action: TimeoutAction::Reject,
+        default_timeout_microseconds,
+        allow_timeout_override: false,
+        max_queue_size,
+    };
+    let wanted = Triton {
+        max_batch_size: 16,
+        preferred_batch_size: vec![4, 8],
+        max_queue_delay_microseconds: 2500,
+        priority_levels: 3,
+        default_priority_level: 2,
+        default_queue_policy: Some(QueuePolicy {
+            timeout_action: TimeoutAction::Delay,
+            default_timeout_microseconds: 70_000,
+            allow_timeout_override: true,
+            max_queue_size: 64,
+        }),
+        priority_queue_policy: vec![level(1, 900, 0), level(3, 0, 5)],
+        enforce_shapes: true,
+        ..Triton::default()
+    };
+    assert_eq!(scenario.policies[0].policy, Policy::Triton(wanted));
+    assert_eq!(scenario.servers[0].instances, 3);
+    assert!(imported.ignored.iter().all(|field| !field.path.starts_with("dynamic_batching")));
+}
+
+#[test]
+fn shapes_are_enforced_where_triton_enforces_them() {
+    let enforced = |inputs: &str| {
+        let text = format!("max_batch_size: 8 dynamic_batching {{ }} {inputs}");
+        match &loaded(&import(&text)).policies[0].policy {
+            Policy::Triton(p) => p.enforce_shapes,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(!enforced("input { dims: [ 3, 4 ] }"));
+    assert!(enforced("input { dims: [ 3, 4 ] } input { dims: [ 3, -1 ] }"));
+    assert!(!enforced("input { dims: [ -1 ] allow_ragged_batch: true }"));
+    assert!(enforced("input { dims: [ 2 ] is_shape_tensor: true }"));
+    assert!(!enforced("input { dims: [ 3 ] optional: true }"));
+}
+
+#[test]
 fn preferred_sizes_delay_and_instances() {
-    let imported = import(&fs::read_to_string(data("triton/resnet50.pbtxt")).unwrap());
+    let imported = textbook(&fs::read_to_string(data("triton/resnet50.pbtxt")).unwrap());
     let (_, dynamic) = policy(&imported);
     let wanted = Dynamic {
         max_batch_size: 32,
@@ -109,13 +186,18 @@ fn preferred_sizes_delay_and_instances() {
 
 #[test]
 fn sections_that_are_absent_or_empty() {
-    let kind = |text: &str| policy(&import(text)).0;
+    let kind = |text: &str| policy(&textbook(text)).0;
     assert_eq!(kind("max_batch_size: 8"), "none");
     assert_eq!(kind("dynamic_batching {}"), "none");
     assert_eq!(kind("max_batch_size: 1 dynamic_batching {}"), "none");
-    let (kind, dynamic) = policy(&import("max_batch_size: 8 dynamic_batching {}"));
+    let (kind, dynamic) = policy(&textbook("max_batch_size: 8 dynamic_batching {}"));
     assert_eq!(kind, "dynamic");
     assert_eq!(dynamic.unwrap().max_wait, MaxWait::After(Nanos::ZERO));
+    let real = |text: &str| loaded(&import(text)).policies[0].policy.clone();
+    assert_eq!(real("max_batch_size: 8").kind(), "none");
+    let triton = |max_batch_size| Policy::Triton(Triton { max_batch_size, ..Triton::default() });
+    assert_eq!(real("max_batch_size: 8 dynamic_batching {}"), triton(8));
+    assert_eq!(real("dynamic_batching {}"), triton(1));
 }
 
 #[test]
@@ -123,7 +205,7 @@ fn queue_policies() {
     let with = |policy: &str| {
         let text =
             format!("max_batch_size: 8 dynamic_batching {{ default_queue_policy {{ {policy} }} }}");
-        let imported = import(&text);
+        let imported = textbook(&text);
         let scenario: toml::Table = toml::from_str(&imported.toml).unwrap();
         (scenario, imported.notes.join("\n"))
     };
@@ -151,9 +233,9 @@ fn recorded_configurations() {
     for entry in entries.into_iter().flatten() {
         let path = entry.unwrap().path().join("config.pbtxt");
         if let Ok(text) = fs::read_to_string(&path) {
-            let (kind, dynamic) = policy(&import(&text));
-            assert_eq!(kind, "dynamic", "{}", path.display());
-            assert!(dynamic.unwrap().max_batch_size >= 8);
+            let policy = loaded(&import(&text)).policies[0].policy.clone();
+            assert_eq!(policy.kind(), "triton", "{}", path.display());
+            assert!(policy.cap() >= Some(8));
             ran += 1;
         }
     }
@@ -166,7 +248,7 @@ fn refusals() {
     let files = configs("bad/triton");
     assert!(files.len() >= 8);
     for path in files {
-        let problems = triton::import(&fs::read_to_string(&path).unwrap())
+        let problems = triton::import(&fs::read_to_string(&path).unwrap(), Rule::Triton)
             .expect_err(&path.display().to_string());
         let mut text = String::new();
         for problem in problems {
@@ -192,7 +274,7 @@ proptest! {
             let to = (from + drop).min(starts.len() - 1);
             text.replace_range(starts[from]..starts[to], &insert);
         }
-        match triton::import(&text) {
+        match triton::import(&text, Rule::Triton) {
             Ok(imported) => {
                 let scenario: Result<toml::Table, _> = toml::from_str(&imported.toml);
                 prop_assert!(scenario.is_ok(), "{}", imported.toml);

@@ -1,5 +1,8 @@
 //! The arguments of every verb.
 
+pub(super) use super::args_servers::{
+    ExplainArgs, ExportArgs, ExportVerb, FromScenario, ImportArgs, ImportVerb,
+};
 pub(super) use super::choices::{AnnotationsFor, SearchMethod, TuneMethod};
 use super::validate::ValidateArgs;
 use crate::report::Format;
@@ -46,6 +49,8 @@ pub(super) enum Verb {
     Tune(TuneArgs),
     /// Put the shards of a sweep together: the same bytes as the single run
     Merge(MergeArgs),
+    /// Say what the slowest requests waited for, why batches left, and what to beware of
+    Explain(ExplainArgs),
     /// Solve the same policies exactly, at once (Poisson or two-state MMPP, one instance)
     Exact(ExactArgs),
     /// Hold a recording of a real server against what is predicted for it, and the textbook
@@ -58,7 +63,7 @@ pub(super) enum Verb {
     Plot(PlotArgs),
     /// Read a server's own configuration into a scenario
     Import(ImportArgs),
-    /// Write a scenario's settings into a server's own configuration
+    /// Write a scenario's settings into a server's own configuration, or rules to watch it by
     Export(ExportArgs),
     /// Write a commented scenario to start from
     Init(InitArgs),
@@ -351,76 +356,6 @@ pub(super) struct PlotArgs {
     /// A folder for all charts, or one file ending in .svg or .png (default: beside the outcome)
     #[arg(long, short, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
-}
-
-/// Arguments of `import`.
-#[derive(Debug, Args)]
-pub(super) struct ImportArgs {
-    #[command(subcommand)]
-    pub(super) server: ImportVerb,
-}
-
-/// Whose configuration to read.
-#[derive(Debug, Subcommand)]
-pub(super) enum ImportVerb {
-    /// Triton's config.pbtxt; prints a scenario, and notes on what it does not capture
-    Triton {
-        /// The file; `-` reads standard input
-        #[arg(value_name = "CONFIG")]
-        file: PathBuf,
-        /// Write the scenario here instead of printing it
-        #[arg(long, short, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-    /// A TorchServe model's model-config.yaml, the server's config.properties, or both
-    Torchserve {
-        /// The files; one that ends in .properties is the server's
-        #[arg(value_name = "CONFIG", required = true, num_args = 1..=2)]
-        files: Vec<PathBuf>,
-        /// The model, as NAME or NAME:VERSION, where config.properties has several
-        #[arg(long, value_name = "NAME")]
-        model: Option<String>,
-        /// Write the scenario here instead of printing it
-        #[arg(long, short, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-}
-
-/// Arguments of `export`.
-#[derive(Debug, Args)]
-pub(super) struct ExportArgs {
-    #[command(subcommand)]
-    pub(super) server: ExportVerb,
-}
-
-/// Whose configuration to change.
-#[derive(Debug, Subcommand)]
-pub(super) enum ExportVerb {
-    /// A TorchServe model's model-config.yaml, or the server's config.properties
-    Torchserve {
-        #[command(flatten)]
-        from: FromScenario,
-        /// The model, as NAME or NAME:VERSION, where config.properties has several
-        #[arg(long, value_name = "NAME")]
-        model: Option<String>,
-        /// The file to change
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-}
-
-/// What to write where.
-#[derive(Debug, Args)]
-pub(super) struct FromScenario {
-    /// The scenario whose settings are meant
-    #[arg(long, value_name = "SCENARIO")]
-    pub(super) from: PathBuf,
-    /// Its policy, by label (default: the only one of this server's kind)
-    #[arg(long, value_name = "LABEL")]
-    pub(super) policy: Option<String>,
-    /// Change the file; without it the changes are only shown
-    #[arg(long)]
-    pub(super) in_place: bool,
 }
 
 /// Arguments of `init`.

@@ -4,41 +4,51 @@ use super::args::{Common, ImportArgs, ImportVerb};
 use super::exit::{Code, Failure};
 use super::show::{print, say};
 use super::{Done, files, trace};
-use crate::interop::{torchserve, triton};
+use crate::interop::torchserve;
+use crate::interop::triton::{self, ParseProblem, Rule};
 use std::path::{Path, PathBuf};
 
 /// Runs the verb.
 pub(super) fn run(args: &ImportArgs, _: &Common) -> Done {
     match &args.server {
-        ImportVerb::Triton { file, output } => triton_config(file, output.as_deref()),
+        ImportVerb::Triton { file, output, textbook } => {
+            let rule = if *textbook { Rule::Textbook } else { Rule::Triton };
+            triton_config(file, output.as_deref(), rule)
+        }
         ImportVerb::Torchserve { files, model, output } => {
             torchserve_config(files, model.as_deref(), output.as_deref())
         }
     }
 }
 
-/// Prints the scenario a config.pbtxt comes to, and on standard error what it leaves out.
-fn triton_config(file: &Path, output: Option<&Path>) -> Done {
-    let bytes = trace::read(file)?;
-    let place = file.display();
-    let text = String::from_utf8(bytes).map_err(|e| {
+/// A config.pbtxt as text.
+pub(super) fn pbtxt(file: &Path) -> Result<String, Failure> {
+    String::from_utf8(trace::read(file)?).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Failure::usage(
-            format!("{place}: byte {at} is not UTF-8 text"),
+            format!("{}: byte {at} is not UTF-8 text", file.display()),
             "a config.pbtxt is protobuf in its text form; is this the binary form?",
         )
-    })?;
-    let imported = match triton::import(&text) {
-        Ok(imported) => imported,
-        Err(problems) => {
-            for p in &problems {
-                say(&format!("error: {place}:{}:{}: {}", p.line, p.column, p.message));
-                if !p.help.is_empty() {
-                    say(&format!("help: {}", p.help));
-                }
-            }
-            return Ok(Code::Usage);
+    })
+}
+
+/// Says what is wrong with a config.pbtxt.
+pub(super) fn complain(file: &Path, problems: &[ParseProblem]) -> Code {
+    for p in problems {
+        say(&format!("error: {}:{}:{}: {}", file.display(), p.line, p.column, p.message));
+        if !p.help.is_empty() {
+            say(&format!("help: {}", p.help));
         }
+    }
+    Code::Usage
+}
+
+/// Prints the scenario a config.pbtxt comes to, and on standard error what it leaves out.
+fn triton_config(file: &Path, output: Option<&Path>, rule: Rule) -> Done {
+    let place = file.display();
+    let imported = match triton::import(&pbtxt(file)?, rule) {
+        Ok(imported) => imported,
+        Err(problems) => return Ok(complain(file, &problems)),
     };
     match output {
         Some(path) => files::write(path, imported.toml.as_bytes())?,

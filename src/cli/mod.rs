@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 
 mod args;
+mod args_servers;
 mod capacity;
 mod check;
 mod choices;
@@ -8,6 +9,7 @@ mod compare;
 mod completions;
 mod exact;
 mod exit;
+mod explain;
 mod export;
 mod files;
 mod import;
@@ -47,6 +49,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Compare(args)) => compare::run(args, &cli.common),
         Some(Verb::Tune(args)) => tune::run(args, &cli.common),
         Some(Verb::Merge(args)) => merge::run(args, &cli.common),
+        Some(Verb::Explain(args)) => explain::run(args, &cli.common),
         Some(Verb::Exact(args)) => exact::run(args, &cli.common),
         Some(Verb::Validate(args)) => validate::run(args, &cli.common),
         Some(Verb::Selfcheck) => selfcheck::run(&cli.common),

@@ -384,6 +384,12 @@ impl Cx {
         self.lanes.iter().flat_map(Queue::spans).chain(batches.flat_map(|b| b.spans.clone()))
     }
 
+    /// Every request in a batch that has not started.
+    pub(super) fn unstarted(&self) -> impl Iterator<Item = Rid> + '_ {
+        let waits = |b: &&Batch| matches!(b.state, State::Open | State::Sealed);
+        self.batches.iter().filter(waits).flat_map(|b| b.spans.iter().flat_map(|s| s.rids()))
+    }
+
     /// Adds arrivals to a lane, in order.
     #[inline(always)]
     pub(crate) fn admit(&mut self, lane: u8, times: &[u64], tags: &[u8]) {

@@ -12,11 +12,13 @@ mod kind;
 pub mod recurrence;
 mod requests;
 mod sight;
+mod watch;
 
 pub use cx::{Bid, Cx, Key, Position, Slot};
 pub use inflow::{Callers, Inflow, Loops};
 pub use kind::{Kind, Kinds};
 pub use requests::Rid;
+pub use watch::{Flight, Member, Pass, Watched};
 
 use crate::rng::SimRng;
 use crate::time::Nanos;

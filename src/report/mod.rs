@@ -5,8 +5,10 @@ mod capacity;
 mod cells;
 mod check;
 mod compare;
+mod explain;
 mod grid;
 mod junit;
+mod prometheus;
 mod tune;
 mod validate;
 
@@ -18,8 +20,10 @@ pub use check::{
     Row, Weight, baseline_lines, check_csv, check_markdown, check_text, check_title, moved, rows,
 };
 pub use compare::{comparison_csv, comparison_markdown, comparison_text};
+pub use explain::{explanation_csv, explanation_markdown, explanation_text};
 pub use grid::{Align, Column, Grid};
 pub use junit::junit;
+pub use prometheus::{WATCHED, prometheus};
 pub use tune::{tune_changes, tune_csv, tune_lines, tune_rest, tune_table};
 pub use validate::{
     batch_law_table, fit_fragment, fit_table, loads_table, miss_lines, overhead_lines,

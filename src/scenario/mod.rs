@@ -32,6 +32,8 @@ mod write;
 mod yaml;
 
 pub use change::{ChangeLimit, parse_change};
+pub(crate) use estimate::Load;
+
 pub use diag::{CODES, Diagnostic, Place, Severity, Text};
 pub use load::{Loaded, load};
 pub use objective::Objective;

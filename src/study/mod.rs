@@ -5,10 +5,12 @@
 //! `run`, `curve`, `sweep` and `exact` put cells together. Work is spread over threads by cell and
 //! replication and collected by index, so that the bytes do not depend on how many there are.
 
+mod blame;
 mod cell;
 mod control;
 mod curve;
 mod exact;
+mod explain;
 mod measure;
 mod observe;
 mod relax;
@@ -21,10 +23,12 @@ mod sweep;
 mod validate;
 mod verdict;
 
+pub use blame::{Blamed, Parts, Surroundings, blame};
 pub use cell::{Budget, Measured, simulate};
 pub use control::Control;
 pub use curve::curve_points;
 pub use exact::{Unsolved, exact, latency_of, solve as solve_exactly, solved};
+pub use explain::{Explained, Question, explain};
 pub use observe::{Look, Observed, Section, must_grow, observe, queue_is_limited};
 pub use relax::relaxation;
 pub use run::{

@@ -4,7 +4,9 @@ use super::control::Control;
 use super::verdict::group_limits_ns;
 use crate::arrivals::{Feed, Limits, Process, Tags};
 use crate::cost::{CostModel, FixedCost, JitteredCost};
-use crate::engine::{Callers, Ending, Inflow, Kind, Kinds, Loops, Rules, event, recurrence};
+use crate::engine::{
+    Callers, Ending, Flight, Inflow, Kind, Kinds, Loops, Rules, Watched, event, recurrence,
+};
 use crate::policy::{Batcher, Policy, Visit};
 use crate::record::{GroupSource, Plan, Recorder};
 use crate::rng::{Purpose, substream};
@@ -213,6 +215,19 @@ impl<'a> Bench<'a> {
         self.policy.visit(OnEvents { cost: &mut cost, inflow, rules: &rules, recorder })
     }
 
+    /// Runs a portion on the event engine and keeps what happened to every request: memory grows
+    /// with the length of the run.
+    pub fn fly<R: Recorder>(&self, portion: Portion, recorder: &mut R) -> (Ending, Flight) {
+        let fixed = FixedCost::new(&self.server.cost, self.policy.cap());
+        let (instances, seed) = (self.server.instances, self.scenario.seed);
+        let (jitter, number) = (&self.server.jitter, portion.replication);
+        let jittered = JitteredCost::new(fixed.clone(), jitter, instances, seed, number);
+        let inflow = Inflow { feed: self.feed(&portion, None), loops: self.loops(&portion) };
+        let rules = self.rules(portion.replication);
+        let mut cost = EitherCost { fixed, jittered };
+        self.policy.visit(Recorded(OnEvents { cost: &mut cost, inflow, rules: &rules, recorder }))
+    }
+
     fn rules(&self, replication: u32) -> Rules {
         let cut = self.scenario.run.end == End::Cut;
         Rules {
@@ -305,6 +320,35 @@ impl<C: CostModel, R: Recorder> Visit for OnEvents<'_, C, R> {
 
     fn visit<B: Batcher>(self, mut batcher: B) -> Ending {
         event::run(&mut batcher, self.cost, self.inflow, self.rules, self.recorder)
+    }
+}
+
+/// The same, watched.
+struct Recorded<'a, C, R>(OnEvents<'a, C, R>);
+
+impl<C: CostModel, R: Recorder> Visit for Recorded<'_, C, R> {
+    type Out = (Ending, Flight);
+
+    fn visit<B: Batcher>(self, batcher: B) -> (Ending, Flight) {
+        let OnEvents { cost, inflow, rules, recorder } = self.0;
+        let mut watched = Watched::new(batcher);
+        let ending = event::run(&mut watched, cost, inflow, rules, recorder);
+        (ending, watched.flight())
+    }
+}
+
+/// A cost with or without jitter, where speed matters less than one engine more.
+struct EitherCost {
+    fixed: FixedCost,
+    jittered: Option<JitteredCost>,
+}
+
+impl CostModel for EitherCost {
+    fn took_ns(&mut self, slot: u32, items: u32) -> u64 {
+        match &mut self.jittered {
+            None => self.fixed.took_ns(slot, items),
+            Some(jittered) => jittered.took_ns(slot, items),
+        }
     }
 }
 

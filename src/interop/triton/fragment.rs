@@ -1,7 +1,8 @@
 //! The scenario text for an imported model.
 
-use super::Ignored;
 use super::model::Model;
+use super::{Ignored, Rule};
+use crate::policy::{LevelPolicy, QueuePolicy, TimeoutAction, Triton};
 use std::fmt::Write as _;
 
 /// Widest comment line.
@@ -20,7 +21,13 @@ pub(super) fn scenario_name(model: &Model) -> String {
 }
 
 /// A scenario that runs as it is, with notes and ignored fields as comments on top.
-pub(super) fn toml(name: &str, model: &Model, notes: &[String], ignored: &[Ignored]) -> String {
+pub(super) fn toml(
+    name: &str,
+    model: &Model,
+    rule: Rule,
+    notes: &[String],
+    ignored: &[Ignored],
+) -> String {
     let mut out = String::new();
     let of = if model.name.is_empty() { "a model without a name" } else { name };
     comment(&mut out, "", &format!("Imported from the Triton configuration of {of}."));
@@ -30,7 +37,10 @@ pub(super) fn toml(name: &str, model: &Model, notes: &[String], ignored: &[Ignor
         "It runs as it is. Lines marked REPLACE hold what a configuration cannot know: the load \
          and the cost of a forward pass.",
     );
-    out.push_str("#\n# Where the real server differs:\n");
+    out.push_str(match rule {
+        Rule::Triton => "#\n# To know:\n",
+        Rule::Textbook => "#\n# Where the real server differs:\n",
+    });
     for note in notes {
         comment(&mut out, "* ", note);
     }
@@ -45,12 +55,12 @@ pub(super) fn toml(name: &str, model: &Model, notes: &[String], ignored: &[Ignor
     let _ = write!(out, "\nschema = 1\nname = \"{name}\"\n\n[[arrivals]]\nkind = \"poisson\"\n");
     let rate = placeholder_rate(model.instances.count, cap);
     let _ = writeln!(out, "rate = \"{rate}/s\"  # REPLACE: your arrival rate");
-    let policy = model.batching.as_ref().map(|batching| &batching.policy);
-    if let Some(policy) = policy.filter(|policy| policy.timeout_us > 0 && !policy.delays) {
-        let _ = writeln!(out, "timeout = \"{}us\"", policy.timeout_us);
+    let limits = model.batching.as_ref().filter(|_| rule == Rule::Textbook).map(|b| b.policy);
+    if let Some(us) = limits.and_then(|p| timeout(&p)) {
+        let _ = writeln!(out, "timeout = \"{us}us\"");
     }
     let _ = writeln!(out, "\n[server]\ninstances = {}", model.instances.count);
-    if let Some(policy) = policy.filter(|policy| policy.max_queue_size > 0) {
+    if let Some(policy) = limits.filter(|policy| policy.max_queue_size > 0) {
         let count = policy.max_queue_size;
         let _ = writeln!(out, "queue_limit = {{ unit = \"requests\", count = {count} }}");
     }
@@ -59,12 +69,96 @@ pub(super) fn toml(name: &str, model: &Model, notes: &[String], ignored: &[Ignor
         out,
         "cost = {{ kind = \"affine\", fixed = \"{FIXED_MS}ms\", per_item = \"{PER_ITEM_MS}ms\" }}"
     );
+    if let Some(batching) = model.batching.as_ref().filter(|_| rule == Rule::Triton) {
+        out.push_str(overhead(batching.prefetches()));
+    }
     out.push_str("\n[[policy]]\n");
-    out.push_str(&policy_lines(model, cap));
+    match (rule, model.triton()) {
+        (Rule::Triton, Some(policy)) => triton_lines(&mut out, &policy),
+        _ => out.push_str(&textbook_lines(model, cap)),
+    }
     out
 }
 
-fn policy_lines(model: &Model, cap: u32) -> String {
+/// The timeout after which a request is refused, µs.
+fn timeout(policy: &QueuePolicy) -> Option<u64> {
+    let us = policy.default_timeout_microseconds;
+    (us > 0 && policy.timeout_action == TimeoutAction::Reject).then_some(us)
+}
+
+/// What release 2.51.0 with a C backend adds, as recorded; a backend of one's own adds more.
+fn overhead(prefetches: bool) -> &'static str {
+    if prefetches {
+        "# What the server itself added on one machine (2.51.0, C backend):\n\
+         # overhead = {inbound=\"357us\", release=\"90us\", release_per_request=\"6.7us\", \
+         response=\"258us\"}\n"
+    } else {
+        "# What the server itself added on one machine (2.51.0, C backend):\n\
+         # overhead = {inbound=\"357us\", release=\"113us\", release_per_request=\"14.8us\", \
+         response=\"258us\"}\n"
+    }
+}
+
+fn triton_lines(out: &mut String, policy: &Triton) {
+    let _ = write!(out, "kind = \"triton\"\nlabel = \"triton\"\n");
+    let _ = writeln!(out, "max_batch_size = {}", policy.max_batch_size);
+    if !policy.preferred_batch_size.is_empty() {
+        let sizes: Vec<String> = policy.preferred_batch_size.iter().map(u32::to_string).collect();
+        let _ = writeln!(out, "preferred_batch_size = [{}]", sizes.join(", "));
+    }
+    let _ = writeln!(out, "max_queue_delay_microseconds = {}", policy.max_queue_delay_microseconds);
+    for (key, on) in
+        [("preserve_ordering", policy.preserve_ordering), ("enforce_shapes", policy.enforce_shapes)]
+    {
+        if on {
+            let _ = writeln!(out, "{key} = true");
+        }
+    }
+    if policy.priority_levels > 0 {
+        let _ = writeln!(out, "priority_levels = {}", policy.priority_levels);
+        let _ = writeln!(out, "default_priority_level = {}", policy.default_priority_level);
+    }
+    if let Some(limits) = &policy.default_queue_policy {
+        out.push_str("\n[policy.default_queue_policy]\n");
+        queue_lines(out, limits);
+    }
+    for level in &policy.priority_queue_policy {
+        let LevelPolicy {
+            level,
+            timeout_action,
+            default_timeout_microseconds,
+            allow_timeout_override,
+            max_queue_size,
+        } = *level;
+        let _ = write!(out, "\n[[policy.priority_queue_policy]]\nlevel = {level}\n");
+        let limits = QueuePolicy {
+            timeout_action,
+            default_timeout_microseconds,
+            allow_timeout_override,
+            max_queue_size,
+        };
+        queue_lines(out, &limits);
+    }
+}
+
+/// The keys of a queue policy that are not at their defaults.
+fn queue_lines(out: &mut String, policy: &QueuePolicy) {
+    if policy.timeout_action == TimeoutAction::Delay {
+        out.push_str("timeout_action = \"DELAY\"\n");
+    }
+    if policy.default_timeout_microseconds > 0 {
+        let us = policy.default_timeout_microseconds;
+        let _ = writeln!(out, "default_timeout_microseconds = {us}");
+    }
+    if policy.allow_timeout_override {
+        out.push_str("allow_timeout_override = true\n");
+    }
+    if policy.max_queue_size > 0 {
+        let _ = writeln!(out, "max_queue_size = {}", policy.max_queue_size);
+    }
+}
+
+fn textbook_lines(model: &Model, cap: u32) -> String {
     let Some(batching) = model.batching.as_ref().filter(|_| cap > 1) else {
         return "kind = \"none\"\nlabel = \"triton\"\n".to_owned();
     };

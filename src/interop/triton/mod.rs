@@ -1,8 +1,10 @@
-//! Triton's `config.pbtxt`: the batching of a model as a scenario to start from.
+//! Triton's `config.pbtxt`: the batching of a model as a scenario to start from, and back.
 //!
-//! The fragment uses the textbook policy `dynamic`. It is a first answer, not Triton's batcher:
-//! the notes say, for the configuration at hand, where the two part.
+//! [`import`] writes the policy `triton` with every setting that decides how batches form, or on
+//! demand the textbook policy `dynamic`, with notes on where that and the server part.
 
+mod edit;
+mod export;
 pub(super) mod fragment;
 mod model;
 mod notes;
@@ -10,6 +12,8 @@ mod reader;
 pub mod text;
 
 use std::fmt;
+
+pub use export::{Exported, Setting, export, fields};
 
 /// An imported model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,13 +70,33 @@ impl fmt::Display for ParseProblem {
 
 impl std::error::Error for ParseProblem {}
 
+/// Which policy a fragment names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// `triton`: the batcher of the server.
+    #[default]
+    Triton,
+    /// `dynamic`: the rule that its documentation describes.
+    Textbook,
+}
+
 /// Reads a `config.pbtxt` and writes the scenario for it.
 ///
 /// # Errors
 /// The first place that is not protobuf text format, or else every field that Triton would
 /// refuse when it loads the model, and schedulers that no policy stands in for, in the order
 /// of the file.
-pub fn import(text: &str) -> Result<Imported, Vec<ParseProblem>> {
+pub fn import(text: &str, rule: Rule) -> Result<Imported, Vec<ParseProblem>> {
+    let (model, mut ignored) = model_of(text)?;
+    ignored.sort_by_key(|field| (field.line, field.column));
+    let name = fragment::scenario_name(&model);
+    let notes = notes::notes(&model, rule);
+    let toml = fragment::toml(&name, &model, rule, &notes, &ignored);
+    Ok(Imported { name, toml, notes, ignored })
+}
+
+/// The batching of a configuration, and the fields that do not shape it.
+fn model_of(text: &str) -> Result<(model::Model, Vec<Ignored>), Vec<ParseProblem>> {
     let root = text::parse(text).map_err(|problem| vec![problem])?;
     if root.fields.is_empty() {
         let help = "a configuration has at least name, backend and max_batch_size";
@@ -80,14 +104,10 @@ pub fn import(text: &str) -> Result<Imported, Vec<ParseProblem>> {
     }
     let mut reader = reader::Reader::new(text);
     let model = model::read(&mut reader, &root);
-    let (mut problems, mut ignored) = (reader.problems, reader.ignored);
+    let (mut problems, ignored) = (reader.problems, reader.ignored);
     if !problems.is_empty() {
         problems.sort_by_key(|problem| (problem.line, problem.column));
         return Err(problems);
     }
-    ignored.sort_by_key(|field| (field.line, field.column));
-    let name = fragment::scenario_name(&model);
-    let notes = notes::notes(&model);
-    let toml = fragment::toml(&name, &model, &notes, &ignored);
-    Ok(Imported { name, toml, notes, ignored })
+    Ok((model, ignored))
 }

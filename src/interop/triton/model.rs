@@ -3,6 +3,7 @@
 
 use super::reader::{Fields, Reader, Role};
 use super::text::{Kind, Message, Value};
+use crate::policy::{LevelPolicy, QueuePolicy, TimeoutAction, Triton};
 
 /// The batching of a model.
 #[derive(Debug, Default)]
@@ -12,8 +13,11 @@ pub(super) struct Model {
     pub(super) max_batch_size: Option<u32>,
     pub(super) batching: Option<Batching>,
     pub(super) instances: Instances,
-    /// An input has a dimension of -1, and requests of different shapes do not mix.
+    /// An input has a dimension of -1 without allow_ragged_batch, or is a shape tensor: requests
+    /// of different shapes do not mix.
     pub(super) same_shapes: bool,
+    /// An input may be left out: requests with other inputs do not mix.
+    pub(super) optional: bool,
     pub(super) ragged: bool,
     pub(super) cache: bool,
     pub(super) decoupled: bool,
@@ -26,18 +30,11 @@ pub(super) struct Batching {
     pub(super) preferred: Vec<u32>,
     pub(super) delay_us: u64,
     pub(super) policy: QueuePolicy,
-    pub(super) priority_levels: u64,
+    pub(super) priority_levels: u32,
+    pub(super) default_priority_level: u32,
+    /// By level, ascending.
+    pub(super) levels: Vec<LevelPolicy>,
     pub(super) preserve_ordering: bool,
-}
-
-/// `default_queue_policy`.
-#[derive(Debug, Default)]
-pub(super) struct QueuePolicy {
-    /// `timeout_action: DELAY`: expired requests are served last instead of refused.
-    pub(super) delays: bool,
-    pub(super) timeout_us: u64,
-    pub(super) override_allowed: bool,
-    pub(super) max_queue_size: u32,
 }
 
 /// The instance groups, added up.
@@ -51,19 +48,11 @@ pub(super) struct Instances {
     /// A group has a count below 1, which Triton takes as 1.
     pub(super) raised: bool,
     pub(super) passive: bool,
-    pub(super) rate_limited: bool,
 }
 
 impl Default for Instances {
     fn default() -> Self {
-        Self {
-            count: 1,
-            implied: true,
-            per_gpu: true,
-            raised: false,
-            passive: false,
-            rate_limited: false,
-        }
+        Self { count: 1, implied: true, per_gpu: true, raised: false, passive: false }
     }
 }
 
@@ -80,13 +69,34 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The dynamic batcher of the model, where it has one.
+    pub(super) fn triton(&self) -> Option<Triton> {
+        let batching = self.batching.as_ref()?;
+        Some(Triton {
+            // Without a batch dimension the scheduler takes one request at a time.
+            max_batch_size: self.max_batch_size.unwrap_or(0).max(1),
+            preferred_batch_size: batching.preferred.clone(),
+            max_queue_delay_microseconds: batching.delay_us,
+            preserve_ordering: batching.preserve_ordering,
+            priority_levels: batching.priority_levels,
+            default_priority_level: batching.default_priority_level,
+            default_queue_policy: (batching.policy != QueuePolicy::default())
+                .then_some(batching.policy),
+            priority_queue_policy: batching.levels.clone(),
+            enforce_shapes: self.same_shapes,
+            ..Triton::default()
+        })
+    }
+}
+
 impl Batching {
     /// Whether Triton forms batches before an instance is free.
     pub(super) fn prefetches(&self) -> bool {
         let policy = &self.policy;
         self.priority_levels == 0
-            && policy.timeout_us == 0
-            && !policy.override_allowed
+            && policy.default_timeout_microseconds == 0
+            && !policy.allow_timeout_override
             && policy.max_queue_size == 0
     }
 }
@@ -114,7 +124,7 @@ const ROOT: Fields = &[
     ("model_metrics", NO_EFFECT),
     ("model_operations", NO_EFFECT),
     ("model_repository_agents", NO_EFFECT),
-    ("input", Role::Ignored("requests are alike here")),
+    ("input", Role::Ignored("only whether its dimensions vary counts")),
     ("output", NO_EFFECT),
     ("batch_input", COST),
     ("batch_output", COST),
@@ -127,18 +137,20 @@ const DYNAMIC: Fields = &[
     ("preferred_batch_size", Role::Used),
     ("max_queue_delay_microseconds", Role::Used),
     ("default_queue_policy", Role::Used),
-    ("preserve_ordering", NOTED),
-    ("priority_levels", NOTED),
-    ("default_priority_level", NOTED),
-    ("priority_queue_policy", NOTED),
+    ("preserve_ordering", Role::Used),
+    ("priority_levels", Role::Used),
+    ("default_priority_level", Role::Used),
+    ("priority_queue_policy", Role::Used),
 ];
 
 const QUEUE: Fields = &[
     ("max_queue_size", Role::Used),
     ("default_timeout_microseconds", Role::Used),
     ("timeout_action", Role::Used),
-    ("allow_timeout_override", NOTED),
+    ("allow_timeout_override", Role::Used),
 ];
+
+const LEVEL: Fields = &[("key", Role::Used), ("value", Role::Used)];
 
 const GROUP: Fields = &[
     ("count", Role::Used),
@@ -149,8 +161,11 @@ const GROUP: Fields = &[
     ("profile", COST),
     ("secondary_devices", COST),
     ("host_policy", COST),
-    ("rate_limiter", NOTED),
+    ("rate_limiter", Role::Used),
 ];
+
+/// Most priority levels that are simulated.
+const MOST_LEVELS: i128 = 100;
 
 const KINDS: [&str; 4] = ["KIND_AUTO", "KIND_GPU", "KIND_CPU", "KIND_MODEL"];
 
@@ -221,17 +236,18 @@ fn dynamic(reader: &mut Reader, message: &Message, max_batch_size: u32) -> Batch
     preferred.sort_unstable();
     preferred.dedup();
     let policy = match reader.nested(message, "default_queue_policy") {
-        Some(policy) => queue_policy(reader, policy),
+        Some(policy) => queue_policy(reader, policy, "default_queue_policy."),
         None => QueuePolicy::default(),
     };
-    let batching = Batching {
+    let mut batching = Batching {
         preferred,
         delay_us: reader.count(message, "max_queue_delay_microseconds", MOST_US),
         policy,
-        priority_levels: reader.count(message, "priority_levels", i128::from(u64::MAX)),
+        priority_levels: reader.count(message, "priority_levels", MOST_LEVELS),
         preserve_ordering: reader.flag(message, "preserve_ordering"),
+        ..Batching::default()
     };
-    priorities(reader, message, &batching);
+    priorities(reader, message, &mut batching);
     ordering(reader, message, &batching);
     batching
 }
@@ -250,41 +266,77 @@ fn preferred_size(reader: &mut Reader, value: &Value, max_batch_size: u32) -> Op
     None
 }
 
-fn queue_policy(reader: &mut Reader, message: &Message) -> QueuePolicy {
-    reader.survey(message, "dynamic_batching.default_queue_policy.", QUEUE);
+fn queue_policy(reader: &mut Reader, message: &Message, prefix: &str) -> QueuePolicy {
+    reader.survey(message, &format!("dynamic_batching.{prefix}"), QUEUE);
     let action = reader.choice(message, "timeout_action", &["REJECT", "DELAY"]);
     QueuePolicy {
-        delays: action == Some("DELAY"),
-        timeout_us: reader.count(message, "default_timeout_microseconds", MOST_US),
-        override_allowed: reader.flag(message, "allow_timeout_override"),
+        timeout_action: match action {
+            Some("DELAY") => TimeoutAction::Delay,
+            _ => TimeoutAction::Reject,
+        },
+        default_timeout_microseconds: reader.count(
+            message,
+            "default_timeout_microseconds",
+            MOST_US,
+        ),
+        allow_timeout_override: reader.flag(message, "allow_timeout_override"),
         max_queue_size: reader.count(message, "max_queue_size", i128::from(u32::MAX)),
     }
 }
 
 /// Levels must exist: 1 is the highest, `priority_levels` the lowest.
-fn priorities(reader: &mut Reader, message: &Message, batching: &Batching) {
+fn priorities(reader: &mut Reader, message: &Message, batching: &mut Batching) {
     let levels = i128::from(batching.priority_levels);
-    if levels == 0 {
-        return;
-    }
-    match reader.one(message, "default_priority_level") {
-        Some(value) => {
-            reader.integer(value, "default_priority_level", 1..=levels);
+    if levels > 0 {
+        match reader.one(message, "default_priority_level") {
+            Some(value) => {
+                let level = reader.integer(value, "default_priority_level", 1..=levels);
+                batching.default_priority_level =
+                    level.and_then(|v| u32::try_from(v).ok()).unwrap_or_default();
+            }
+            None => {
+                let at = message.fields.iter().find(|field| field.name == "priority_levels");
+                reader.problem(
+                    at.map_or(0, |field| field.span.start),
+                    "priority_levels without default_priority_level",
+                    &format!("add default_priority_level, from 1 to {levels}"),
+                );
+            }
         }
-        None => {
-            let at = message.fields.iter().find(|field| field.name == "priority_levels");
+    }
+    for value in message.all("priority_queue_policy") {
+        let Some(entry) = reader.as_message(value, "priority_queue_policy") else { continue };
+        if levels == 0 {
             reader.problem(
-                at.map_or(0, |field| field.span.start),
-                "priority_levels without default_priority_level",
-                &format!("add default_priority_level, from 1 to {levels}"),
+                value.span.start,
+                "priority_queue_policy without priority_levels",
+                "set priority_levels and default_priority_level, or remove the policy",
             );
+            continue;
+        }
+        if let Some(level) = level_policy(reader, entry, levels) {
+            // The last entry of a key counts, as in any protobuf map.
+            batching.levels.retain(|other| other.level != level.level);
+            batching.levels.push(level);
         }
     }
-    for entry in message.all("priority_queue_policy") {
-        if let Some(entry) = reader.as_message(entry, "priority_queue_policy") {
-            reader.number(entry, "key", 1..=levels);
-        }
-    }
+    batching.levels.sort_by_key(|level| level.level);
+}
+
+fn level_policy(reader: &mut Reader, entry: &Message, levels: i128) -> Option<LevelPolicy> {
+    reader.survey(entry, "dynamic_batching.priority_queue_policy.", LEVEL);
+    let level = reader.number(entry, "key", 1..=levels);
+    let policy = match reader.nested(entry, "value") {
+        Some(policy) => queue_policy(reader, policy, "priority_queue_policy.value."),
+        None => QueuePolicy::default(),
+    };
+    Some(LevelPolicy {
+        level: u32::try_from(level?).ok()?,
+        timeout_action: policy.timeout_action,
+        default_timeout_microseconds: policy.default_timeout_microseconds,
+        allow_timeout_override: policy.allow_timeout_override,
+        max_queue_size: policy.max_queue_size,
+    })
 }
 
 /// `preserve_ordering` excludes what would reorder requests.
@@ -297,8 +349,11 @@ fn ordering(reader: &mut Reader, message: &Message, batching: &Batching) {
         let what = "preserve_ordering excludes more than one priority level";
         reader.problem(field.span.start, what, help);
     }
-    let policy = &batching.policy;
-    if batching.preserve_ordering && policy.delays && policy.timeout_us > 0 {
+    let levels = batching.levels.iter().map(|p| (p.timeout_action, p.default_timeout_microseconds));
+    let default = (batching.policy.timeout_action, batching.policy.default_timeout_microseconds);
+    let mut all = levels.chain([default]);
+    let delays = all.any(|(action, timeout)| action == TimeoutAction::Delay && timeout > 0);
+    if batching.preserve_ordering && delays {
         let what = "preserve_ordering excludes a timeout whose action is DELAY";
         reader.problem(field.span.start, what, help);
     }
@@ -337,7 +392,14 @@ fn group(reader: &mut Reader, message: &Message, sum: &mut Instances) {
     for gpu in &gpus {
         reader.integer(gpu, "gpus", 0..=i128::from(i32::MAX));
     }
-    sum.rate_limited |= message.fields.iter().any(|field| field.name == "rate_limiter");
+    if let Some(field) = message.fields.iter().find(|field| field.name == "rate_limiter") {
+        reader.problem(
+            field.span.start,
+            "the rate limiter is not simulated: it holds batches back for named resources",
+            "remove rate_limiter to simulate the server without it, as it runs by default \
+             (--rate-limit=off)",
+        );
+    }
     if reader.flag(message, "passive") {
         sum.passive = true;
         return;
@@ -356,8 +418,7 @@ fn inputs(model: &mut Model, reader: &mut Reader, root: &Message) {
         let ragged = reader.flag(input, "allow_ragged_batch");
         let variable = input.all("dims").iter().any(|dim| dim.kind == Kind::Integer(-1));
         model.ragged |= ragged;
-        model.same_shapes |= (variable && !ragged)
-            || reader.flag(input, "is_shape_tensor")
-            || reader.flag(input, "optional");
+        model.same_shapes |= (variable && !ragged) || reader.flag(input, "is_shape_tensor");
+        model.optional |= reader.flag(input, "optional");
     }
 }

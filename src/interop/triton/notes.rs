@@ -1,11 +1,15 @@
-//! What the textbook policy does not do and Triton does, for one configuration.
+//! What a person should know about one configuration: what the server makes of it, and what the
+//! scenario cannot show or, with the textbook policy, does otherwise.
 
+use super::Rule;
 use super::model::{Batching, Model};
+use crate::policy::TimeoutAction;
 
 /// The notes on a model, the most important first.
-pub(super) fn notes(model: &Model) -> Vec<String> {
+pub(super) fn notes(model: &Model, rule: Rule) -> Vec<String> {
     let mut notes = Vec::new();
     match (&model.batching, model.max_batch_size.unwrap_or(0)) {
+        (Some(batching), 0..) if rule == Rule::Triton => simulated(&mut notes, model, batching),
         (Some(batching), 2..) => batches(&mut notes, model, batching),
         (Some(batching), _) => {
             notes.push(
@@ -30,8 +34,80 @@ pub(super) fn notes(model: &Model) -> Vec<String> {
         );
     }
     instances(&mut notes, model);
-    shapes(&mut notes, model);
+    shapes(&mut notes, model, rule);
     notes
+}
+
+/// What the policy `triton` does, and what it needs to be told.
+fn simulated(notes: &mut Vec<String>, model: &Model, batching: &Batching) {
+    let cap = model.max_batch_size.unwrap_or(0).max(1);
+    if batching.prefetches() {
+        let ahead = u64::from(model.instances.count).saturating_mul(2);
+        notes.push(format!(
+            "Look-ahead: Triton forms up to {ahead} batches (2 per instance) before an instance \
+             is free. {}",
+            if batching.delay_us == 0 {
+                "With delay 0 the last of them grows until it has a preferred size."
+            } else {
+                "With a delay such a batch is as good as frozen: what arrives during a pass waits \
+                 for the pass after the next. Delay 0 or any queue policy ends that."
+            }
+        ));
+    } else {
+        notes.push(
+            "With a timeout, a queue limit or priorities Triton forms nothing ahead. After a \
+             completion its batcher can then sleep with work queued and an instance idle, until \
+             the next arrival or for up to 500 ms; how often depends on the host. Set idle_stall \
+             to simulate it (default 0)."
+                .to_owned(),
+        );
+    }
+    if batching.delay_us == 0 {
+        delay_zero(notes, batching, Rule::Triton);
+    } else if let Some(largest) = batching.preferred.last() {
+        several_preferred(notes, batching);
+        if *largest < cap && batching.prefetches() {
+            notes.push(format!(
+                "Preferred size plus one: under load a batch that waits at {largest} takes \
+                 exactly one more request, so sizes of {} are common.",
+                largest.saturating_add(1)
+            ));
+        }
+    }
+    notes.push(
+        "Batches count items; a request here carries one unless `items` of its source says \
+         otherwise."
+            .to_owned(),
+    );
+    let policy = &batching.policy;
+    if policy.max_queue_size > 0 {
+        notes.push(
+            "max_queue_size counts requests that no batch has taken, not those in execution, and \
+             applies to each priority level by itself."
+                .to_owned(),
+        );
+    }
+    if policy.allow_timeout_override {
+        notes.push(
+            "allow_timeout_override: give sources the `timeout` their requests ask for. It can \
+             only shorten the default timeout, and without one it only switches look-ahead off."
+                .to_owned(),
+        );
+    }
+    if batching.priority_levels > 0 {
+        notes.push(format!(
+            "{} priority levels: give sources the `priority` their requests ask for; all are at \
+             the default level otherwise. A higher level is served strictly first.",
+            batching.priority_levels
+        ));
+    }
+    if batching.preserve_ordering {
+        notes.push(
+            "preserve_ordering holds answers back until earlier ones are out, up to release \
+             2.60; later releases have the key and no such order."
+                .to_owned(),
+        );
+    }
 }
 
 fn batches(notes: &mut Vec<String>, model: &Model, batching: &Batching) {
@@ -52,7 +128,7 @@ fn batches(notes: &mut Vec<String>, model: &Model, batching: &Batching) {
         );
     }
     if batching.delay_us == 0 {
-        delay_zero(notes, batching);
+        delay_zero(notes, batching, Rule::Textbook);
     } else {
         notes.push(
             "Growth and merging: a batch that its delay formed while all instances were busy \
@@ -71,7 +147,7 @@ fn batches(notes: &mut Vec<String>, model: &Model, batching: &Batching) {
     queue(notes, batching);
 }
 
-fn delay_zero(notes: &mut Vec<String>, batching: &Batching) {
+fn delay_zero(notes: &mut Vec<String>, batching: &Batching, rule: Rule) {
     notes.push(
         "Delay 0 is greedy, not unbatched: a free instance starts at once, even with one \
          request. While all are busy Triton fills one batch after another, and merges none."
@@ -80,7 +156,8 @@ fn delay_zero(notes: &mut Vec<String>, batching: &Batching) {
     if let Some(largest) = batching.preferred.last() {
         notes.push(format!(
             "Delay 0 with preferred sizes: a batch that reaches a preferred size is closed, so \
-             none exceeds {largest}, whatever max_batch_size says; the policy is capped there."
+             none exceeds {largest}, whatever max_batch_size says{}.",
+            if rule == Rule::Textbook { "; the policy is capped there" } else { "" }
         ));
     }
     several_preferred(notes, batching);
@@ -124,13 +201,13 @@ fn queue(notes: &mut Vec<String>, batching: &Batching) {
                 .to_owned(),
         );
     }
-    if policy.timeout_us > 0 && policy.delays {
+    if policy.default_timeout_microseconds > 0 && policy.timeout_action == TimeoutAction::Delay {
         notes.push(
             "timeout_action DELAY serves expired requests last instead of refusing them. Not \
              simulated: no timeout is written."
                 .to_owned(),
         );
-    } else if policy.timeout_us > 0 {
+    } else if policy.default_timeout_microseconds > 0 {
         notes.push(
             "Triton notices an expired request only when it looks through its queue, or every \
              500 ms while no instance is free, so refusals come late; a request already in a \
@@ -138,7 +215,7 @@ fn queue(notes: &mut Vec<String>, batching: &Batching) {
                 .to_owned(),
         );
     }
-    if policy.override_allowed {
+    if policy.allow_timeout_override {
         notes.push(
             "allow_timeout_override lets a request shorten the default timeout and does nothing \
              without one, except that it switches look-ahead off. Not simulated."
@@ -182,13 +259,6 @@ fn instances(notes: &mut Vec<String>, model: &Model) {
     if instances.passive {
         notes.push("Passive instance groups take no requests and are left out.".to_owned());
     }
-    if instances.rate_limited {
-        notes.push(
-            "rate_limiter acts only when the server runs with --rate-limit=execution_count. Not \
-             simulated."
-                .to_owned(),
-        );
-    }
     if instances.count > 1 {
         notes.push(
             "Instances that share a GPU slow each other down; here each has the device for \
@@ -198,11 +268,21 @@ fn instances(notes: &mut Vec<String>, model: &Model) {
     }
 }
 
-fn shapes(notes: &mut Vec<String>, model: &Model) {
+fn shapes(notes: &mut Vec<String>, model: &Model, rule: Rule) {
     if model.same_shapes {
-        notes.push(
+        notes.push(format!(
             "Requests of different shapes never share a batch: a mismatch closes it, so mixed \
-             lengths give small batches at any load. Here all requests are alike."
+             lengths give small batches at any load. {}",
+            match rule {
+                Rule::Triton => "Give sources the `shape` of their requests.",
+                Rule::Textbook => "Here all requests are alike.",
+            }
+        ));
+    }
+    if model.optional {
+        notes.push(
+            "Optional inputs: requests with other inputs never share a batch. Here all requests \
+             have the same inputs."
                 .to_owned(),
         );
     }
