@@ -303,7 +303,13 @@ fn a_triton_configuration_becomes_a_scenario_that_runs() {
     expect(&output, 0);
     assert!(stderr(&output).contains("note:"), "{}", stderr(&output));
     let fragment = fs::read_to_string(&file).unwrap();
-    for part in ["max_batch_size = 8", "preferred_batch_sizes = [4", "4000us", "instances = 2"] {
+    let (sizes, delay) = ("preferred_batch_size = [4", "max_queue_delay_microseconds = 4000");
+    for part in ["kind = \"triton\"", "max_batch_size = 8", sizes, delay, "instances = 2"] {
+        assert!(fragment.contains(part), "{part} is not in\n{fragment}");
+    }
+    let textbook = batchsim(&["import", "triton", &config, "--textbook"]);
+    let fragment = String::from_utf8_lossy(&textbook.stdout).into_owned();
+    for part in ["kind = \"dynamic\"", "preferred_batch_sizes = [4", "4000us", "instances = 2"] {
         assert!(fragment.contains(part), "{part} is not in\n{fragment}");
     }
     let out = dir.join("out").display().to_string();

@@ -253,7 +253,8 @@ fn torchserve(facts: &Facts<'_>, model: &str) -> Vec<Rule> {
 fn yaml(facts: &Facts<'_>, rules: &[Rule], scenario: &str, model: &str) -> String {
     let Facts { cell, latency, .. } = facts;
     let policy = &cell.policy;
-    let one_line = |text: &str| text.replace(['\n', '\r'], " ");
+    let printed = |c: char| if c.is_control() { ' ' } else { c };
+    let one_line = |text: &str| -> String { text.chars().map(printed).collect() };
     let mut out = format!(
         "# {}: {} ({}) at {}/s, simulated: p50 {}, p99 {}, mean batch {},\n\
          # utilisation {} %. Limits are 25 % above and 20 % below, waits half as long again.\n\
@@ -272,8 +273,8 @@ fn yaml(facts: &Facts<'_>, rules: &[Rule], scenario: &str, model: &str) -> Strin
         let _ = write!(
             out,
             "      - alert: {}\n        expr: {}\n        for: {FOR}\n        labels:\n          \
-             severity: warning\n          model: {}\n        annotations:\n          summary: {}\n          \
-             expected: {}\n          now: {}\n",
+             severity: warning\n          model: {}\n        annotations:\n          \
+             summary: {}\n          expected: {}\n          now: {}\n",
             rule.name,
             quoted(&rule.expr),
             quoted(model),

@@ -221,8 +221,8 @@ fn warmup(
 
 /// Memories of the start that are deleted, in units of [`relaxation`].
 const MEMORIES: u64 = 6;
-/// Fewer independent swings of the queue beyond p99 than this say too little about each other: three
-/// for each of twenty sections.
+/// Fewer independent swings of the queue beyond p99 than this say too little about each other:
+/// three for each of twenty sections.
 const FEW_SWINGS: f64 = 60.0;
 
 /// Length of the first wave of each replication: near capacity at least what is deleted before it.
