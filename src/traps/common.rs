@@ -55,9 +55,9 @@ fn cap_out_of_reach(policy: &Policy, place: &Place<'_>) -> Option<Trap> {
         return None;
     }
     let what = format!(
-        "max_batch_size {cap} is out of reach at this load: about {usual:.0} requests come together \
-         during a wait and a pass, hardly ever more than {most:.0}. So batches leave by the timer, \
-         and every idle spell pays it in full.",
+        "max_batch_size {cap} is out of reach at this load: about {usual:.0} requests come \
+         together during a wait and a pass, hardly ever more than {most:.0}. So batches leave by \
+         the timer, and every idle spell pays it in full.",
     );
     let help = format!("set max_batch_size near {}, or the wait to 0", most.ceil());
     Some(Trap::new("cap-out-of-reach", "max_batch_size", what, help))

@@ -42,8 +42,8 @@ fn pairs(setting: &Setting, place: &Place<'_>) -> Option<Trap> {
         return None;
     }
     let what = format!(
-        "maxBatchDelay 0 caps batches at 2: the worker takes one request and one look at the queue, \
-         whatever waits. At most {}/s are served; batches of {} would serve {}/s.",
+        "maxBatchDelay 0 caps batches at 2: the worker takes one request and one look at the \
+         queue, whatever waits. At most {}/s are served; batches of {} would serve {}/s.",
         rate(place.capacity(2)),
         setting.batch_size,
         rate(place.capacity(setting.batch_size)),

@@ -280,7 +280,7 @@ impl Plan {
             _ => 0,
         };
         let gpus = u32::try_from(gpus).unwrap_or(0);
-        if gpus == 0 || wanted % gpus != 0 {
+        if gpus == 0 || !wanted.is_multiple_of(gpus) {
             self.notes.push(format!(
                 "the scenario has {wanted} instances and the file {}; instance_group is left as it \
                  is, because {}",
