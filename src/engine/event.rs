@@ -28,7 +28,6 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
     let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
     let wide_door = policy.lanes() == 1
         && !policy.hears_arrivals()
-        && !policy.room_varies()
         && rules.kinds.most_items() <= policy.largest_request();
     let core = Core {
         wide_door,
@@ -88,18 +87,21 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
             self.last_arrival_ns = last;
         }
         if self.wide_door {
-            let room = self.room(0);
-            let n = times.len().min(room as usize);
+            if self.policy.room_varies() {
+                self.cx.now_ns = self.last_arrival_ns;
+            }
+            let room = self.room(0) as usize;
+            if room < times.len() && self.policy.room_varies() {
+                return self.one_by_one(times, tags);
+            }
+            let n = times.len().min(room);
             self.cx.admit(0, &times[..n], &tags[..n]);
             for (time, tag) in times[n..].iter().zip(&tags[n..]) {
                 self.reject(*time, *tag);
             }
             return;
         }
-        for (time, tag) in times.iter().zip(tags) {
-            self.cx.now_ns = *time;
-            self.door(*time, *tag);
-        }
+        self.one_by_one(times, tags);
     }
 }
 
@@ -114,6 +116,14 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         let waiting = u32::try_from(self.cx.waiting_total()).unwrap_or(u32::MAX);
         let limit = self.rules.queue_limit.saturating_add(self.policy.places(&self.cx));
         here.min(limit.saturating_sub(waiting))
+    }
+
+    /// Lets in, or rejects, each request at its own moment.
+    fn one_by_one(&mut self, times: &[u64], tags: &[u8]) {
+        for (time, tag) in times.iter().zip(tags) {
+            self.cx.now_ns = *time;
+            self.door(*time, *tag);
+        }
     }
 
     #[cold]

@@ -105,7 +105,8 @@ pub trait Batcher {
         u32::MAX
     }
 
-    /// Whether that changes with time alone, so that each request has to be asked about at its own.
+    /// Whether that changes with time alone. It may then only shrink: so many as find room at the
+    /// end of a stretch in which the policy does nothing find it throughout.
     fn room_varies(&self) -> bool {
         false
     }
