@@ -138,6 +138,12 @@ impl Policy {
         }
     }
 
+    /// Whether `max_batch_size` is of requests, whatever items they carry.
+    #[must_use]
+    pub fn counts_requests(&self) -> bool {
+        matches!(self, Self::TorchServe(_) | Self::Mosec(_) | Self::LitServe(_))
+    }
+
     /// Items of a batch when the queue never empties; `None` is unbounded.
     #[must_use]
     pub fn saturated_batch(&self) -> Option<u32> {
