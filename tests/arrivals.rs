@@ -6,17 +6,20 @@
 #![cfg(feature = "schema")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, unreachable_pub)]
 
+#[path = "common/laws.rs"]
+mod laws;
 #[path = "common/worlds.rs"]
 mod worlds;
 
 use batchsim::arrivals::{
-    Deterministic, Feed, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Limits, Mmpp, OnOff,
-    Process, Replay, Stream, TimeScale, TimeScaleMode, Trace,
+    Clients, Deterministic, Feed, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Limits, Mmpp,
+    OnOff, Process, Replay, Schedule, SchedulePoint, Sine, Stream, TimeScale, TimeScaleMode, Trace,
 };
 use batchsim::rng::{Purpose, substream};
 use batchsim::stats::t_quantile;
 use batchsim::time::Nanos;
 use batchsim::units::Fraction;
+use laws::{SPREAD, laws};
 use std::sync::Arc;
 use worlds::{MS, gamma, mmpp, ms, on_off, poisson, rate};
 
@@ -76,136 +79,6 @@ fn counts(times: &[u64], window_ns: u64, windows: usize) -> Vec<f64> {
     counts
 }
 
-/// `IDC(t)` of groups with limit `i`, whose members come over `w` seconds.
-fn fan_out(i: f64, w: f64) -> Box<dyn Fn(f64) -> f64> {
-    Box::new(move |t| {
-        let together = if t < w { t / w * (1.0 - t / (3.0 * w)) } else { 1.0 - w / (3.0 * t) };
-        1.0 + (i - 1.0) * together
-    })
-}
-
-fn fan_out_of(per_s: f64, size: GroupSize, spread_ms: f64) -> Process {
-    Process::Groups(Groups { rate: rate(per_s), size, spread: ms(spread_ms) })
-}
-
-/// A process with the formulas of its counts.
-struct Law {
-    name: &'static str,
-    process: Process,
-    per_s: f64,
-    /// CV of the gaps, where it has a formula.
-    cv: Option<f64>,
-    /// Index of dispersion over `t` seconds.
-    idc: Box<dyn Fn(f64) -> f64>,
-}
-
-/// `IDC(t)` of a two-state process with limit `i` and relaxation rate `q`.
-fn two_state(i: f64, q: f64) -> Box<dyn Fn(f64) -> f64> {
-    Box::new(move |t| 1.0 + (i - 1.0) * (1.0 - (1.0 - (-q * t).exp()) / (q * t)))
-}
-
-fn laws() -> Vec<Law> {
-    // A stationary renewal process counts with variance cv² λt + (1 − cv⁴) / 6 for gamma gaps and
-    // large t (Cox, Renewal Theory, 1962).
-    let renewal = |per_s: f64, cv: f64| -> Box<dyn Fn(f64) -> f64> {
-        Box::new(move |t| cv * cv + (1.0 - cv.powi(4)) / (6.0 * per_s * t))
-    };
-    let burst = Mmpp {
-        rate: Some(rate(400.0)),
-        idc: Some(9.0),
-        timescale: Some(ms(50.0)),
-        high_share: Fraction::new(0.2),
-        ..Mmpp::default()
-    };
-    // Silent between bursts: gaps are independent, so their CV² is the limit of the IDC.
-    let four = GroupSizeLaw { kind: GroupSizeKind::Geometric, mean: 4.0 };
-    let (q1, q2): (f64, f64) = (1.0 / 0.030, 1.0 / 0.120);
-    let silent = 1.0 + 2.0 * 250.0 * q1 / ((q1 + q2) * (q1 + q2));
-    let (p1, p2): (f64, f64) = (1.0 / 0.020, 1.0 / 0.180);
-    let by_state =
-        1.0 + 2.0 * 260f64.powi(2) * p1 * p2 / ((p1 + p2).powi(2) * (300.0 * p2 + 40.0 * p1));
-    vec![
-        Law {
-            name: "poisson",
-            process: poisson(500.0),
-            per_s: 500.0,
-            cv: Some(1.0),
-            idc: Box::new(|_| 1.0),
-        },
-        Law {
-            name: "gamma, cv 2.5",
-            process: gamma(500.0, 2.5),
-            per_s: 500.0,
-            cv: Some(2.5),
-            idc: renewal(500.0, 2.5),
-        },
-        Law {
-            name: "gamma, cv 0.5",
-            process: gamma(500.0, 0.5),
-            per_s: 500.0,
-            cv: Some(0.5),
-            idc: renewal(500.0, 0.5),
-        },
-        Law {
-            name: "mmpp by states",
-            process: mmpp([300.0, 40.0], [20.0, 180.0]),
-            per_s: 66.0,
-            cv: None,
-            idc: two_state(by_state, p1 + p2),
-        },
-        Law {
-            name: "mmpp by burstiness",
-            process: Process::Mmpp(burst),
-            per_s: 400.0,
-            cv: None,
-            idc: two_state(9.0, 1.0 / 0.050),
-        },
-        Law {
-            name: "on-off, silent when off",
-            process: on_off(250.0, [30.0, 120.0]),
-            per_s: 50.0,
-            cv: Some(silent.sqrt()),
-            idc: two_state(silent, q1 + q2),
-        },
-        Law {
-            name: "on-off, slower when off",
-            process: Process::OnOff(OnOff {
-                rate_on: rate(300.0),
-                rate_off: Some(rate(40.0)),
-                on: ms(20.0),
-                off: ms(180.0),
-            }),
-            per_s: 66.0,
-            cv: None,
-            idc: two_state(by_state, p1 + p2),
-        },
-        Law {
-            name: "groups of 8",
-            process: fan_out_of(50.0, GroupSize::Constant(8), 0.0),
-            per_s: 400.0,
-            cv: None,
-            idc: fan_out(8.0, 0.0),
-        },
-        Law {
-            name: "groups, geometric of 4",
-            process: fan_out_of(100.0, GroupSize::Drawn(four), 0.0),
-            per_s: 400.0,
-            cv: None,
-            idc: fan_out(7.0, 0.0),
-        },
-        Law {
-            name: SPREAD,
-            process: fan_out_of(50.0, GroupSize::Constant(8), 60.0),
-            per_s: 400.0,
-            cv: None,
-            idc: fan_out(8.0, 0.060),
-        },
-    ]
-}
-
-/// Its first spread is thinner: no group began before time zero.
-const SPREAD: &str = "groups of 8 over 60 ms";
-
 #[test]
 fn rates_gaps_and_counts_follow_their_formulas() {
     let mut check = Check::default();
@@ -214,8 +87,7 @@ fn rates_gaps_and_counts_follow_their_formulas() {
         let (mut rates, mut squares) = (Vec::new(), Vec::new());
         // Windows of 0.02, 0.1, 0.5 and 3 s: below, at and above the time scales of the bursts.
         // For renewal gaps the formula is that of long windows.
-        let windows: &[f64] =
-            if law.name.starts_with("gamma") { &[0.5, 3.0] } else { &[0.02, 0.1, 0.5, 3.0] };
+        let windows: &[f64] = if law.renewal { &[0.5, 3.0] } else { &[0.02, 0.1, 0.5, 3.0] };
         let mut dispersion = vec![Vec::new(); windows.len()];
         for replication in 0..STREAMS {
             let times = times(&law.process, replication, n);
@@ -448,4 +320,77 @@ fn a_recording_is_scaled_in_time() {
         }
         assert!((cv(&scaled) / cv(&as_recorded) - 1.0).abs() < 1e-6);
     }
+}
+
+/// Counts of a planned rate against its integral, window by window: the sum of
+/// `(count − mean)² / mean` over windows that cover many turns is their number, as for Poisson
+/// counts, and counts at the same phase add up to theirs.
+#[test]
+fn a_schedule_keeps_to_its_plan() {
+    let point = |at_ms, per_s| SchedulePoint { at: ms(at_ms), rate: rate(per_s) };
+    let points =
+        [point(0.0, 100.0), point(400.0, 900.0), point(500.0, 900.0), point(1000.0, 100.0)];
+    let turns = Schedule { points: Some(points.to_vec()), repeat: true, ..Schedule::default() };
+    let sine = Sine { rate: rate(400.0), swing: Fraction::new(0.8).unwrap(), period: ms(1000.0) };
+    let swing = Schedule { sine: Some(sine), ..Schedule::default() };
+    // The integral of each tenth of a turn: trapezoids up, level and down.
+    let lines = [20.0, 40.0, 60.0, 80.0, 90.0, 82.0, 66.0, 50.0, 34.0, 18.0];
+    let tau = std::f64::consts::TAU;
+    let area = |t: f64| 400.0 * (t - 0.8 / tau * ((tau * t).cos() - 1.0));
+    let wave: Vec<f64> =
+        (0..10).map(|i| area(f64::from(i + 1) / 10.0) - area(f64::from(i) / 10.0)).collect();
+    let mut check = Check::default();
+    for (name, plan, means) in [("lines", turns, lines.to_vec()), ("sine", swing, wave)] {
+        let per_turn: f64 = means.iter().sum();
+        assert!((plan.mean_rate_per_s() - per_turn).abs() < 1e-9, "{}", plan.mean_rate_per_s());
+        let process = Process::Schedule(plan);
+        let many = 600;
+        let mut shares = vec![Vec::new(); means.len()];
+        let mut spreads = Vec::new();
+        for replication in 0..STREAMS {
+            let n = (per_turn * f64::from(many) * 1.05) as usize;
+            let counted = counts(&times(&process, replication, n), 100 * MS, 10 * many as usize);
+            let mut spread = 0.0;
+            for (phase, mean) in means.iter().enumerate() {
+                let own: Vec<f64> = counted.iter().skip(phase).step_by(10).copied().collect();
+                shares[phase].push(own.iter().sum::<f64>() / own.len() as f64);
+                spread += own.iter().map(|c| (c - mean).powi(2) / mean).sum::<f64>();
+            }
+            spreads.push(spread / counted.len() as f64);
+        }
+        for (phase, (mean, own)) in means.iter().zip(&shares).enumerate() {
+            check.mean(format!("{name}: tenth {phase}"), own, *mean, 0.01);
+        }
+        check.mean(format!("{name}: dispersion"), &spreads, 1.0, 0.01);
+    }
+    check.finish();
+}
+
+/// After the last point the rate stays, before the first too.
+#[test]
+fn a_schedule_that_ends_keeps_its_last_rate() {
+    let points = vec![
+        SchedulePoint { at: ms(1000.0), rate: rate(100.0) },
+        SchedulePoint { at: ms(2000.0), rate: rate(1000.0) },
+    ];
+    let process = Process::Schedule(Schedule { points: Some(points), ..Schedule::default() });
+    let mut check = Check::default();
+    let counted: Vec<Vec<f64>> =
+        (0..STREAMS).map(|i| counts(&times(&process, i, 60_000), 1000 * MS, 50)).collect();
+    for (second, mean) in [(0, 100.0), (1, 550.0), (2, 1000.0), (49, 1000.0)] {
+        let own: Vec<f64> = counted.iter().map(|c| c[second]).collect();
+        check.mean(format!("second {second}"), &own, mean, 0.05);
+    }
+    check.finish();
+}
+
+/// Shares of the busiest clients, as asked for.
+#[test]
+fn clients_have_their_shares() {
+    let clients = Clients { count: 100, rate: rate(500.0), cv: 3.0, share_zipf: 1.2 };
+    let shares = clients.shares();
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!((shares[1] / shares[0] - 2f64.powf(-1.2)).abs() < 1e-12);
+    let ten: f64 = shares[..10].iter().sum();
+    assert!((ten - 0.684899).abs() < 1e-6, "{ten}");
 }

@@ -10,7 +10,7 @@ mod table;
 
 use crate::tagged::{BadParam, params, tagged};
 pub use affine::Affine;
-pub use jitter::{Exponential, Jitter, Lognormal, NoJitter};
+pub use jitter::{Erlang, Exponential, Jitter, Lognormal, NoJitter, TwoPhase, Uniform};
 pub use model::{CostModel, FixedCost, JitteredCost};
 pub use table::{Beyond, Point, Table};
 

@@ -3,7 +3,7 @@
 use super::{Cost, Jitter};
 use crate::rng::{Purpose, SimRng, substream};
 use rand::RngExt;
-use rand_distr::{Distribution, Exp1, LogNormal};
+use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
 /// Service times, asked for once per batch.
 pub trait CostModel {
@@ -53,6 +53,16 @@ impl CostModel for FixedCost {
 enum Factor {
     Exponential,
     Lognormal(LogNormal<f64>),
+    Erlang(Gamma<f64>),
+    Uniform {
+        low: f64,
+        width: f64,
+    },
+    /// Share of quick passes, and the mean factor of quick and of slow ones.
+    TwoPhase {
+        quick: f64,
+        means: [f64; 2],
+    },
 }
 
 /// A time multiplied by a random factor. The k-th batch of an instance always draws the k-th
@@ -82,6 +92,16 @@ impl JitteredCost {
                 let variance = (l.cv * l.cv).ln_1p();
                 Factor::Lognormal(LogNormal::new(-variance / 2.0, variance.sqrt()).ok()?)
             }
+            Jitter::Erlang(e) => {
+                let k = f64::from(e.k);
+                Factor::Erlang(Gamma::new(k, 1.0 / k).ok()?)
+            }
+            Jitter::Uniform(u) => Factor::Uniform { low: u.low, width: u.high - u.low },
+            Jitter::Hyperexponential(h) => {
+                let c = h.cv * h.cv;
+                let quick = 0.5 * (1.0 + ((c - 1.0) / (c + 1.0)).sqrt());
+                Factor::TwoPhase { quick, means: [0.5 / quick, 0.5 / (1.0 - quick)] }
+            }
         };
         let instances =
             (0..instances).map(|i| substream(seed, replication, i, Purpose::Jitter)).collect();
@@ -97,6 +117,12 @@ impl CostModel for JitteredCost {
         let factor: f64 = match self.factor {
             Factor::Exponential => rng.sample(Exp1),
             Factor::Lognormal(law) => law.sample(rng),
+            Factor::Erlang(law) => law.sample(rng),
+            Factor::Uniform { low, width } => low + width * rng.random::<f64>(),
+            Factor::TwoPhase { quick, means } => {
+                let mean = means[usize::from(rng.random::<f64>() >= quick)];
+                rng.sample::<f64, _>(Exp1) * mean
+            }
         };
         ((self.fixed.service_ns(items) as f64 * factor).round() as u64).max(1)
     }

@@ -61,14 +61,8 @@ impl super::Source {
     #[must_use]
     pub fn rate_per_s(&self) -> Option<f64> {
         match &self.process {
-            Process::Poisson(p) => Some(p.rate.per_s()),
-            Process::Deterministic(p) => Some(p.rate.per_s()),
-            Process::Gamma(p) => Some(p.rate.per_s()),
-            Process::Mmpp(p) => Some(p.law().ok()?.mean_rate_per_s()),
-            Process::OnOff(p) => Some(p.law().ok()?.mean_rate_per_s()),
-            Process::Groups(p) => Some(p.requests_per_s()),
-            Process::ClosedLoop(_) => None,
             Process::Trace(p) => Some(self.trace.as_ref()?.rate_per_s() * p.factor()),
+            process => process.rate_per_s(),
         }
     }
 }

@@ -234,13 +234,8 @@ impl Checker<'_> {
     fn run(&mut self) {
         let run = self.tree.get("run");
         let random = |p: &Process| match p {
-            Process::Poisson(_)
-            | Process::Gamma(_)
-            | Process::Mmpp(_)
-            | Process::OnOff(_)
-            | Process::Groups(_) => true,
             Process::ClosedLoop(p) => thinks_randomly(&p.think),
-            Process::Deterministic(_) | Process::Trace(_) => false,
+            process => process.is_random(),
         };
         let fixed = !self.scenario.arrivals.iter().any(|s| random(&s.process))
             && self.scenario.servers.iter().all(|s| matches!(s.jitter, Jitter::None(_)));

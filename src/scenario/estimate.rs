@@ -35,15 +35,7 @@ impl Load {
                 (Process::ClosedLoop(p), Some(n)) => Some(n + u64::from(p.clients)),
                 _ => None,
             };
-            let one = match &source.process {
-                Process::Poisson(p) => Some((p.rate.per_s(), 1.0)),
-                Process::Deterministic(p) => Some((p.rate.per_s(), 1.0)),
-                Process::Gamma(p) => Some((p.rate.per_s(), p.cv)),
-                Process::Mmpp(p) => p.law().ok().map(|l| (busiest(l.rates_per_s), 1.0)),
-                Process::OnOff(p) => p.law().ok().map(|l| (busiest(l.rates_per_s), 1.0)),
-                // How many come together is a matter of the groups, not of the rate.
-                Process::Groups(_) | Process::ClosedLoop(_) | Process::Trace(_) => None,
-            };
+            let one = source.process.peak();
             peak = match (peak, one) {
                 (Some((sum, cv)), Some((rate, own))) => Some((sum + rate, cv.max(own))),
                 _ => None,
@@ -78,10 +70,6 @@ impl Load {
         }
         Some((n, n + 4.0 * cv * n.sqrt() + 1.0))
     }
-}
-
-fn busiest(rates: [f64; 2]) -> f64 {
-    rates[0].max(rates[1])
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]

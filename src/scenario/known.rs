@@ -4,9 +4,6 @@
 /// Kinds of a family, by the name of its type, that later versions know.
 pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str]) {
     match family {
-        "Process" => {
-            ("arrivals", &["weibull", "hyperexponential", "hawkes", "schedule", "clients"])
-        }
         "Policy" => {
             ("policies", &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"])
         }
@@ -24,7 +21,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
                 "roofline",
             ],
         ),
-        "Jitter" => ("jitter", &["erlang", "uniform", "hyperexponential", "quantiles"]),
+        "Jitter" => ("jitter", &["quantiles"]),
         "TimeScaleMode" => ("trace scales", &["thin", "superpose"]),
         _ => ("", &[]),
     }

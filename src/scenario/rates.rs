@@ -1,7 +1,7 @@
 //! The total rate of a scenario, and its scaling.
 
 use super::Scenario;
-use crate::arrivals::{Mmpp, Process, TimeScale, TimeScaleMode};
+use crate::arrivals::Process;
 use crate::units::Rate;
 
 impl Scenario {
@@ -37,37 +37,9 @@ impl Scenario {
     /// Multiplies the rate of every open source by `factor`, which is positive and finite: more
     /// of the same requests in the same pattern.
     ///
-    /// `groups` come more often and stay as large. Every state of an `mmpp` or `on-off` source
-    /// scales and dwells stay as they are (so `idc` moves away from 1 in proportion); a trace is
-    /// replayed faster. Closed loops stay.
+    /// See [`Process::scale_rate`].
     pub fn scale_rates(&mut self, factor: f64) {
-        let scale = |rate: &mut Rate| {
-            if let Some(scaled) = Rate::per_second(rate.per_s() * factor) {
-                *rate = scaled;
-            }
-        };
-        for source in &mut self.arrivals {
-            match &mut source.process {
-                Process::Poisson(p) => scale(&mut p.rate),
-                Process::Deterministic(p) => scale(&mut p.rate),
-                Process::Gamma(p) => scale(&mut p.rate),
-                Process::Mmpp(Mmpp { rates, rate, idc, .. }) => {
-                    rates.iter_mut().flatten().for_each(scale);
-                    rate.iter_mut().for_each(scale);
-                    idc.iter_mut().for_each(|i| *i = 1.0 + (*i - 1.0) * factor);
-                }
-                Process::OnOff(p) => {
-                    scale(&mut p.rate_on);
-                    p.rate_off.iter_mut().for_each(scale);
-                }
-                Process::Groups(p) => scale(&mut p.rate),
-                Process::ClosedLoop(_) => {}
-                Process::Trace(p) => match &mut p.scale {
-                    Some(scale) => scale.factor *= factor,
-                    None => p.scale = Some(TimeScale { mode: TimeScaleMode::Time, factor }),
-                },
-            }
-        }
+        self.arrivals.iter_mut().for_each(|source| source.process.scale_rate(factor));
     }
 
     /// The same scenario with all sources scaled to `rate_per_s` together; `None` where there is
@@ -84,12 +56,7 @@ impl Scenario {
         if let ([source], Some(rate)) =
             (scaled.arrivals.as_mut_slice(), Rate::per_second(rate_per_s))
         {
-            match &mut source.process {
-                Process::Poisson(p) => p.rate = rate,
-                Process::Deterministic(p) => p.rate = rate,
-                Process::Gamma(p) => p.rate = rate,
-                _ => {}
-            }
+            source.process.set_rate(rate);
         }
         Some(scaled)
     }

@@ -2,7 +2,6 @@
 
 use super::observe::queue_is_limited;
 use super::setup::Bench;
-use crate::arrivals::Process;
 use crate::time::Nanos;
 
 /// Time in which the memory of an empty start decays by a factor e, from the diffusion limit of
@@ -29,12 +28,6 @@ pub fn relaxation(bench: &Bench<'_>) -> Option<Nanos> {
 
 /// The largest limit of the index of dispersion among the sources; 1 where it is not known.
 fn dispersion(bench: &Bench<'_>) -> f64 {
-    let of = |process: &Process| match process {
-        Process::Gamma(p) => p.cv * p.cv,
-        Process::Mmpp(p) => p.law().map_or(1.0, |law| law.idc_limit()),
-        Process::OnOff(p) => p.law().map_or(1.0, |law| law.idc_limit()),
-        Process::Groups(p) => p.size.idc_limit(),
-        _ => 1.0,
-    };
-    bench.scenario.arrivals.iter().map(|s| of(&s.process)).fold(1.0, f64::max)
+    let limits = bench.scenario.arrivals.iter().filter_map(|s| s.process.idc_limit());
+    limits.fold(1.0, f64::max)
 }

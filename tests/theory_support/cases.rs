@@ -4,6 +4,7 @@ use super::exact_support::{self, Table};
 use super::worlds::{self, world};
 use super::{Anchor, Metric};
 use batchsim::arrivals::{GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Process};
+use batchsim::cost::{Erlang, Jitter, TwoPhase, Uniform};
 use batchsim::exact::{Rule, Solution, solve};
 use batchsim::policy::Policy;
 use batchsim::scenario::Scenario;
@@ -352,7 +353,11 @@ fn classic_queues(which: Which) -> (Vec<Case>, usize) {
                 size = GroupSize::Drawn(GroupSizeLaw { kind, mean: 4.0 });
                 (None, 1)
             }
-            // Erlang, hyperexponential and uniform jitter do not exist yet.
+            "M/G/1 (erlang_k=4)" => (Some(Jitter::Erlang(Erlang { k: 4 })), 1),
+            "M/G/1 (hyperexp2_balanced_scv=4)" => {
+                (Some(Jitter::Hyperexponential(TwoPhase { cv: 2.0 })), 1)
+            }
+            "M/G/1 (uniform[0,2m])" => (Some(Jitter::Uniform(Uniform { low: 0.0, high: 2.0 })), 1),
             _ => {
                 left_out += 1;
                 continue;

@@ -1,7 +1,7 @@
 //! The recommended setting with one thing changed.
 
 use super::contest::Candidate;
-use crate::arrivals::{Gamma, Mmpp, Process};
+use crate::arrivals::{Clients, Gamma, Hawkes, Hyperexponential, Mmpp, Process, Weibull};
 use crate::cost::Cost;
 use crate::policy::{Dynamic, MaxWait, Policy};
 use crate::scenario::{Loaded, Scenario};
@@ -144,6 +144,17 @@ fn burstier(process: &Process, factor: f64) -> Option<Process> {
     match process {
         Process::Poisson(p) => Some(Process::Gamma(Gamma { rate: p.rate, cv: factor })),
         Process::Gamma(p) => Some(Process::Gamma(Gamma { cv: p.cv * factor, ..*p })),
+        Process::Weibull(p) => Some(Process::Weibull(Weibull { cv: p.cv * factor, ..*p })),
+        Process::Hyperexponential(p) => {
+            let cv = (p.cv * factor).max(1.0);
+            Some(Process::Hyperexponential(Hyperexponential { cv, ..*p }))
+        }
+        Process::Clients(p) => Some(Process::Clients(Clients { cv: p.cv * factor, ..*p })),
+        Process::Hawkes(p) => {
+            // The excess of `1 / (1 − n)²` over 1.
+            let idc = 1.0 + (p.idc_limit() - 1.0) * factor;
+            Some(Process::Hawkes(Hawkes { branching: 1.0 - idc.powf(-0.5), ..*p }))
+        }
         Process::Mmpp(p) => {
             let idc = p.idc.map(|idc| 1.0 + (idc - 1.0) * factor);
             // The excess is in proportion to the times between changes.
