@@ -24,6 +24,8 @@ pub enum Purpose {
     Policy = 4,
     /// Items of the requests of a source.
     Items = 5,
+    /// Choices of a balancer.
+    Balancer = 6,
 }
 
 /// One step of SplitMix64 (Steele, Lea, Flood 2014): mixes all bits of `x`.

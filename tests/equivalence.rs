@@ -1,5 +1,5 @@
 //! Invariant 11: recurrence = event engine wherever the law admits; and both equal an O(n²)
-//! oracle that shares no code with them. Times are coarse integers, so that ties are the rule.
+//! oracle that shares no code with them; a fleet equals its servers, one by one. Times are coarse integers, so that ties are the rule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 #[path = "common/oracle.rs"]
@@ -7,7 +7,7 @@ mod oracle;
 
 use batchsim::arrivals::{Feed, Limits, Stream};
 use batchsim::cost::CostModel;
-use batchsim::engine::{Inflow, Kind, Kinds, Rules, event, recurrence};
+use batchsim::engine::{Balancer, Inflow, Kind, Kinds, Rules, event, fleet, recurrence};
 use batchsim::policy::{Anchor, Law, SizeOrTimeout};
 use batchsim::record::{Gone, Ledger};
 use batchsim::rng::{Purpose, substream};
@@ -26,6 +26,7 @@ impl Stream for Listed {
     }
 }
 
+#[derive(Clone)]
 struct Costs(Vec<u64>);
 
 impl CostModel for Costs {
@@ -113,6 +114,58 @@ fn by_recurrence(s: &Setup) -> Ledger {
     ledger
 }
 
+fn by_fleet(s: &Setup, replicas: usize, balancer: Balancer) -> Ledger {
+    let mut ledger = Ledger::default();
+    let preferred: Vec<u32> = s.preferred.iter().map(|&p| p as u32).collect();
+    let policy = SizeOrTimeout::new(law(s), &preferred);
+    let rules = vec![rules(s); replicas];
+    let balancer = (balancer, substream(1, 0, 0, Purpose::Balancer));
+    let costs = Costs(s.cost.clone());
+    let ending = fleet::run(&policy, &costs, feed(s), balancer, &rules, &mut ledger);
+    assert_eq!(ending.stalled, None);
+    ledger
+}
+
+/// The arrivals of one replica, alone.
+fn alone(s: &Setup, arrivals: Vec<(u64, u8)>) -> Log {
+    oracle::run(&Setup { arrivals, ..s.clone() })
+}
+
+/// Requests that have been answered or are gone before a moment.
+fn left_before(log: &Log, moment: u64) -> usize {
+    let answered = log.batches.iter().filter(|b| b.start + b.took < moment);
+    answered.map(|b| b.arrivals.len()).sum::<usize>()
+        + log.gone.iter().filter(|(_, at, _)| *at < moment).count()
+}
+
+/// A fleet in slow motion: every arrival is routed by what each replica, alone, has done with its
+/// own arrivals until then.
+fn slow_fleet(s: &Setup, replicas: usize, least: bool) -> Log {
+    let mut own: Vec<Vec<(u64, u8)>> = vec![Vec::new(); replicas];
+    let mut next = 0;
+    for arrival in &s.arrivals {
+        let mut chosen = next;
+        if least {
+            let outstanding =
+                |r: usize| own[r].len() - left_before(&alone(s, own[r].clone()), arrival.0);
+            let order = (0..replicas).map(|i| (next + i) % replicas);
+            chosen = order.min_by_key(|r| outstanding(*r)).unwrap();
+        }
+        own[chosen].push(*arrival);
+        next = (chosen + 1) % replicas;
+    }
+    let mut all = Log::default();
+    for (number, arrivals) in own.into_iter().enumerate() {
+        let mut log = alone(s, arrivals);
+        log.batches.iter_mut().for_each(|b| b.slot += (number * s.instances) as u32);
+        all.batches.append(&mut log.batches);
+        all.gone.append(&mut log.gone);
+    }
+    all.batches.sort();
+    all.gone.sort();
+    all
+}
+
 fn setup(inside_law: bool) -> impl Strategy<Value = Setup> {
     let arrivals = prop::collection::vec((0u64..6, 0u8..3), 0..60);
     let server = (1usize..=4, prop::option::of(1usize..8), prop::option::of(0u64..200));
@@ -172,5 +225,40 @@ proptest! {
     #[test]
     fn event_engine_is_oracle_outside_the_law(s in setup(false)) {
         prop_assert_eq!(log(&by_events(&s)), oracle::run(&s));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+    /// Time is cut, late: the moment of the last arrival is one for the whole fleet, and each
+    /// server alone would let go of what it holds at its own.
+    #[test]
+    fn a_fleet_is_its_servers(s in setup(false), replicas in 2usize..=4, least in any::<bool>()) {
+        let last = s.arrivals.last().map_or(0, |a| a.0);
+        let s = Setup { cut: Some(s.cut.unwrap_or(last + 500)), ..s };
+        let balancer = if least { Balancer::LeastOutstanding } else { Balancer::RoundRobin };
+        let found = by_fleet(&s, replicas, balancer);
+        prop_assert_eq!(found.offered as usize, s.arrivals.len());
+        prop_assert_eq!(log(&found), slow_fleet(&s, replicas, least));
+    }
+
+    /// Whatever the balancer: every request is accounted for, and without a cut none is left.
+    #[test]
+    fn invariant_1_holds_for_fleets(s in setup(false), replicas in 2usize..=4) {
+        for balancer in [
+            Balancer::RoundRobin,
+            Balancer::Random,
+            Balancer::LeastOutstanding,
+            Balancer::PowerOfTwo,
+        ] {
+            let found = by_fleet(&s, replicas, balancer);
+            let answered: usize = found.batches.iter().map(|b| b.arrivals.len()).sum();
+            prop_assert_eq!(answered + found.refusals.len(), s.arrivals.len());
+            let unfinished = found.refusals.iter().filter(|r| r.why == Gone::Unfinished).count();
+            prop_assert!(s.cut.is_some() || unfinished == 0);
+            let slots = (replicas * s.instances) as u32;
+            prop_assert!(found.batches.iter().all(|b| b.row.slot < slots));
+        }
     }
 }

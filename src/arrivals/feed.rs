@@ -42,6 +42,8 @@ pub struct Feed {
     tags: Vec<u8>,
     at: usize,
     len: usize,
+    /// Whether more may be pushed.
+    open: bool,
 }
 
 impl Feed {
@@ -77,7 +79,45 @@ impl Feed {
             last_ns: 0,
             stop: None,
         };
-        Self { blocks, times: Vec::new(), tags: Vec::new(), at: 0, len: 0 }
+        Self { blocks, times: Vec::new(), tags: Vec::new(), at: 0, len: 0, open: false }
+    }
+
+    /// A feed without sources, into which arrivals are pushed one by one.
+    pub(crate) fn mailbox() -> Self {
+        let limits = Limits { measure_from_ns: 0, measured: None, until_ns: None };
+        Self { open: true, ..Self::tagged(Vec::new(), Vec::new(), limits) }
+    }
+
+    /// Whether more may be pushed.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Nothing more is pushed.
+    pub(crate) fn close(&mut self) {
+        self.open = false;
+    }
+
+    /// Adds an arrival, not earlier than those before it.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, time: u64, tag: u8) {
+        if self.at == self.len {
+            (self.at, self.len) = (0, 0);
+        }
+        if self.len == self.times.len() {
+            let wider = (2 * self.len).max(BLOCK);
+            self.times.resize(wider, 0);
+            self.tags.resize(wider, 0);
+        }
+        self.times[self.len] = time;
+        self.tags[self.len] = tag;
+        self.len += 1;
+    }
+
+    /// Arrivals that were pushed and not consumed.
+    pub(crate) fn waiting(&self) -> &[u64] {
+        &self.times[self.at..self.len]
     }
 
     /// The same feed, which ends at its next block once `stop` is set.

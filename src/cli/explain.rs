@@ -36,6 +36,11 @@ pub(super) fn run(args: &ExplainArgs, common: &Common) -> Done {
     let loaded = input::load(&from, None, common)?;
     let scenario = loaded.scenario;
     let cells = chosen(&scenario, args.policy.as_deref())?;
+    if cells.iter().any(|(server, _)| server.replicas > 1) {
+        let what = "explain follows the requests of one server, not of replicas behind a balancer";
+        let help = "add --set server.replicas=1 and the rate of one replica";
+        return Err(Failure::usage(what, help));
+    }
     if args.perfetto.is_some() && cells.len() > 1 {
         let what = format!("--perfetto writes one policy, the scenario has {}", cells.len());
         return Err(Failure::usage(what, "say which one with --policy LABEL"));

@@ -105,6 +105,9 @@ pub(super) fn title(scenario: &Scenario) -> String {
         parts.push(cost(&server.cost));
         let plural = if server.instances == 1 { "" } else { "s" };
         parts.push(format!("{} instance{plural}", count(u64::from(server.instances))));
+        if server.replicas > 1 {
+            parts.push(format!("{} replicas", count(u64::from(server.replicas))));
+        }
     } else {
         parts.push(format!("{} servers", scenario.servers.len()));
     }

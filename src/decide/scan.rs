@@ -100,7 +100,7 @@ fn below_capacity(setting: &Setting<'_>, capacity: f64, read: &Read<'_>) -> Resu
 /// Where nothing bounds the throughput: doubled until it no longer holds.
 fn without_capacity(setting: &Setting<'_>, read: &Read<'_>) -> Result<Scan, Blank> {
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    let one = 1e9 / setting.server.cost.service_ns(1) as f64 * f64::from(setting.server.instances);
+    let one = 1e9 / setting.server.cost.service_ns(1) as f64 * f64::from(setting.server.slots());
     let mut scan = Scan { readings: Vec::new(), to_capacity: false };
     let mut missed = 0;
     for k in -5..40 {

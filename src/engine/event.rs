@@ -24,32 +24,15 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
     rules: &Rules,
     recorder: &mut R,
 ) -> Ending {
-    let rng = rules.policy_rng.clone();
-    let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
-    let wide_door = policy.lanes() == 1
-        && !policy.hears_arrivals()
-        && rules.kinds.most_items() <= policy.largest_request();
-    let core = Core {
-        wide_door,
-        policy,
-        cost,
-        recorder,
-        cx,
-        agenda: Vec::new(),
-        in_order: VecDeque::new(),
-        rules,
-        last_arrival_ns: 0,
-        turned_away: Vec::new(),
-    };
-    Run { core, inflow, interest: Interest::NONE }.go()
+    Run::new(Core::new(policy, cost, recorder, rules), inflow).go()
 }
 
 /// Everything but the inflow, so that arrivals can be handed over without copying.
-struct Core<'a, P, C, R> {
+pub(super) struct Core<'a, P, C, R> {
     policy: &'a mut P,
     cost: &'a mut C,
-    recorder: &'a mut R,
-    cx: Cx,
+    pub(super) recorder: &'a mut R,
+    pub(super) cx: Cx,
     /// Ends of passes and releases of instances, latest first.
     agenda: Vec<(u64, Step, Slot)>,
     /// Started batches that are not answered, where answers keep that order.
@@ -73,10 +56,10 @@ enum Step {
     DoneAndFree,
 }
 
-struct Run<'a, P, C, R> {
-    core: Core<'a, P, C, R>,
-    inflow: Inflow,
-    interest: Interest,
+pub(super) struct Run<'a, P, C, R> {
+    pub(super) core: Core<'a, P, C, R>,
+    pub(super) inflow: Inflow,
+    pub(super) interest: Interest,
 }
 
 impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
@@ -105,7 +88,39 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
     }
 }
 
-impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
+impl<'a, P: Batcher, C: CostModel, R: Recorder> Core<'a, P, C, R> {
+    pub(super) fn new(
+        policy: &'a mut P,
+        cost: &'a mut C,
+        recorder: &'a mut R,
+        rules: &'a Rules,
+    ) -> Self {
+        let rng = rules.policy_rng.clone();
+        let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
+        let wide_door = policy.lanes() == 1
+            && !policy.hears_arrivals()
+            && rules.kinds.most_items() <= policy.largest_request();
+        Self {
+            wide_door,
+            policy,
+            cost,
+            recorder,
+            cx,
+            agenda: Vec::new(),
+            in_order: VecDeque::new(),
+            rules,
+            last_arrival_ns: 0,
+            turned_away: Vec::new(),
+        }
+    }
+
+    /// Whether a request may be turned away at the door.
+    pub(super) fn may_reject(&self) -> bool {
+        self.rules.queue_limit < u32::MAX
+            || self.rules.kinds.most_items() > self.policy.largest_request()
+            || (0..self.policy.lanes()).any(|lane| self.policy.room(lane, &self.cx) < u32::MAX)
+    }
+
     /// How many more requests may join a queue.
     #[inline(always)]
     fn room(&self, lane: u8) -> u32 {
@@ -148,7 +163,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
 
     /// Earliest completion or timer.
     #[inline(always)]
-    fn next_ns(&self) -> u64 {
+    pub(super) fn next_ns(&self) -> u64 {
         let completion = self.agenda.last().map_or(u64::MAX, |(at, ..)| *at);
         self.cx.timers.iter().fold(completion, |next, (at, _)| next.min(*at))
     }
@@ -308,16 +323,33 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
     }
 }
 
-impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
+impl<'a, P: Batcher, C: CostModel, R: Recorder> Run<'a, P, C, R> {
+    pub(super) fn new(core: Core<'a, P, C, R>, inflow: Inflow) -> Self {
+        Self { core, inflow, interest: Interest::NONE }
+    }
+
     fn go(mut self) -> Ending {
-        let stop = self.core.rules.cut_ns.unwrap_or(u64::MAX);
+        self.begin();
+        self.until(u64::MAX);
+        self.finish()
+    }
+
+    /// Before anything has arrived.
+    #[inline(always)]
+    pub(super) fn begin(&mut self) {
         self.notice_last_arrival();
         self.interest = self.core.settle(&mut self.inflow);
+    }
+
+    /// Everything that happens up to `horizon`, that moment included.
+    #[inline(always)]
+    pub(super) fn until(&mut self, horizon: u64) {
+        let stop = self.core.rules.cut_ns.unwrap_or(u64::MAX).min(horizon);
         loop {
             let agenda = self.core.next_ns();
             let now = self.absorb(agenda.min(stop)).unwrap_or(agenda);
             if now > stop || now == u64::MAX {
-                return self.finish();
+                return;
             }
             self.instant(now);
         }
@@ -359,7 +391,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
 
     /// One instant, in the order of the contract.
     #[inline(always)]
-    fn instant(&mut self, now: u64) {
+    pub(super) fn instant(&mut self, now: u64) {
         while self.take(now, usize::MAX) > 0 {}
         self.core.cx.now_ns = now;
         while let Some((step, slot)) = self.core.due(now) {
@@ -393,7 +425,7 @@ impl<P: Batcher, C: CostModel, R: Recorder> Run<'_, P, C, R> {
         }
     }
 
-    fn finish(mut self) -> Ending {
+    pub(super) fn finish(mut self) -> Ending {
         let core = &mut self.core;
         if let Some(cut) = core.rules.cut_ns {
             core.cx.now_ns = cut;

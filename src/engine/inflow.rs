@@ -158,6 +158,7 @@ impl Inflow {
     #[inline(always)]
     pub(super) fn over(&mut self) -> bool {
         self.open_ns() == u64::MAX
+            && !self.feed.is_open()
             && self.loops.as_mut().is_none_or(|l| l.peek().is_none() && l.over())
     }
 

@@ -2,11 +2,12 @@
 //!
 //! [`event::run`] runs any policy on any arrivals. [`recurrence::run`] runs size-or-timeout laws
 //! on open-loop arrivals without any events, two to three times faster, and tells the recorder
-//! exactly the same. Both are free functions over type parameters; nothing in them allocates,
+//! exactly the same. [`fleet::run`] runs several servers behind a balancer. All are free functions over type parameters; nothing in them allocates,
 //! hashes or locks per request.
 
 mod cx;
 pub mod event;
+pub mod fleet;
 mod inflow;
 mod kind;
 pub mod recurrence;
@@ -15,6 +16,7 @@ mod sight;
 mod watch;
 
 pub use cx::{Bid, Cx, Key, Position, Slot};
+pub use fleet::Balancer;
 pub use inflow::{Callers, Inflow, Loops};
 pub use kind::{Kind, Kinds};
 pub use requests::Rid;

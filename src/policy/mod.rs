@@ -104,7 +104,7 @@ impl Policy {
         impl Visit for Ask {
             type Out = Promises;
 
-            fn visit<B: Batcher>(self, batcher: B) -> Promises {
+            fn visit<B: Batcher + Clone>(self, batcher: B) -> Promises {
                 batcher.promises()
             }
         }
@@ -176,7 +176,7 @@ pub trait Visit {
     type Out;
 
     /// Does it.
-    fn visit<B: Batcher>(self, batcher: B) -> Self::Out;
+    fn visit<B: Batcher + Clone>(self, batcher: B) -> Self::Out;
 }
 
 /// The lane of policies that have one.

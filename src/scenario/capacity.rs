@@ -14,7 +14,7 @@ impl Scenario {
     #[must_use]
     pub fn capacity_per_s(&self, server: &Server, policy: &Policy) -> Option<f64> {
         let pass_s = |n: u32| Nanos(server.cost.service_ns(n)).as_s();
-        let instances = f64::from(server.instances);
+        let instances = f64::from(server.slots());
         let items = self.item_law();
         let Some(cap) = policy.saturated_batch() else {
             let mean: f64 = items.iter().map(|(n, share)| f64::from(*n) * share).sum();

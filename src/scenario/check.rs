@@ -40,11 +40,24 @@ fn rejected_for_ever(scenario: &Scenario, tree: &Node) -> Option<Problem> {
     Some(Problem::new(CONFLICT, place(node, "queue_limit"), what).help(help))
 }
 
+/// Closed loops are simulated on one server only.
+fn callers_of_a_fleet(scenario: &Scenario, tree: &Node) -> Option<Problem> {
+    let at = scenario.servers.iter().position(|s| s.replicas > 1)?;
+    let closed = |s: &super::Source| matches!(s.process, Process::ClosedLoop(_));
+    scenario.arrivals.iter().any(closed).then(|| {
+        let what = "closed-loop arrivals behind a balancer are not simulated".to_owned();
+        let help = "write replicas = 1 with the callers of one server, or open arrivals";
+        let node = nth(tree, "server", at).unwrap_or(tree);
+        Problem::new(CONFLICT, place(node, "replicas"), what).help(help)
+    })
+}
+
 /// Errors that concern several sections at once.
 pub(crate) fn errors(scenario: &Scenario, tree: &Node) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend(too_many_to_keep(scenario, tree));
     found.extend(rejected_for_ever(scenario, tree));
+    found.extend(callers_of_a_fleet(scenario, tree));
     for server in &scenario.servers {
         let Cost::Table(table) = &server.cost else {
             continue;

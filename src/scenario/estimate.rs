@@ -63,6 +63,7 @@ impl Load {
     /// reasonably be.
     pub(crate) fn batch(&self, server: &Server, wait: Nanos) -> Option<(f64, f64)> {
         let (rate, cv) = self.peak?;
+        let rate = rate / f64::from(server.replicas);
         let mut n: f64 = 1.0;
         for _ in 0..100 {
             let busy = cost_s(&server.cost, whole(n)) / f64::from(server.instances);

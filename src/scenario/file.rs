@@ -5,6 +5,7 @@
 
 use crate::arrivals::{Items, Process};
 use crate::cost::{Cost, Jitter};
+use crate::engine::Balancer;
 use crate::policy::Policy;
 use crate::time::Nanos;
 use crate::units::{Fraction, HELP_MARK, Rate, parse_duration};
@@ -217,6 +218,12 @@ pub(crate) struct ServerTable {
     /// Instances sharing one queue (default 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instances: Option<u32>,
+    /// Copies of the whole server, each with its own queue (default 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replicas: Option<u32>,
+    /// How arrivals are spread over the replicas (default round-robin).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) balancer: Option<Balancer>,
     /// Most waiting requests; the next one is rejected (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) queue_limit: Option<QueueLimit>,

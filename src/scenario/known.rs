@@ -42,16 +42,9 @@ pub(crate) fn later_keys(table: Table) -> &'static [&'static str] {
             "prefix",
             "session",
         ],
-        Table::Server => &[
-            "replicas",
-            "balancer",
-            "memory_max_batch",
-            "usd_per_hour",
-            "watts",
-            "start_up",
-            "down",
-            "sharing",
-        ],
+        Table::Server => {
+            &["memory_max_batch", "usd_per_hour", "watts", "start_up", "down", "sharing"]
+        }
         Table::Policy => &[],
         Table::Other => &[],
     }
@@ -94,6 +87,7 @@ const SPELLINGS: &[(&str, &[&str])] = &[
         ],
     ),
     ("preferred_batch_sizes", &["preferred_batch_size", "preferred"]),
+    ("balancer", &["load_balancer", "lb", "routing"]),
     (
         "queue_limit",
         &["max_queue", "max_queue_size", "queue_size", "queue_capacity", "max_pending"],

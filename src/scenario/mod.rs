@@ -46,6 +46,7 @@ pub(crate) use tree::{Entry, Node, Value, parse as parse_tree};
 
 use crate::arrivals::{Items, Process, Trace};
 use crate::cost::{Cost, Jitter};
+use crate::engine::Balancer;
 use crate::policy::Policy;
 use crate::time::Nanos;
 use std::sync::Arc;
@@ -164,6 +165,10 @@ pub struct Server {
     pub label: Option<String>,
     /// Instances sharing one queue.
     pub instances: u32,
+    /// Copies of the whole server, each with its own queue.
+    pub replicas: u32,
+    /// How arrivals are spread over them.
+    pub balancer: Balancer,
     /// Most waiting requests; the next one is rejected.
     pub queue_limit: Option<u32>,
     /// Cost of one forward pass; files are already read in.
@@ -172,6 +177,14 @@ pub struct Server {
     pub jitter: Jitter,
     /// What it adds to every request and every batch.
     pub overhead: Overhead,
+}
+
+impl Server {
+    /// Instances of all replicas.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.instances.saturating_mul(self.replicas)
+    }
 }
 
 /// What a server adds to every request and every batch.

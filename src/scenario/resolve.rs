@@ -247,6 +247,15 @@ impl Resolver<'_> {
             let help = "write how many executors share the queue";
             self.push(Problem::new(BAD_PARAM, place(node, "instances"), what).help(help));
         }
+        let replicas = table.replicas.unwrap_or(1);
+        if !(1..=10_000).contains(&replicas) || instances.saturating_mul(replicas) > 100_000 {
+            let what = format!(
+                "a fleet has 1 to 10,000 replicas and at most 100,000 instances in all, not \
+                 {replicas} replicas of {instances}"
+            );
+            let help = "write how many copies of the server stand behind the balancer";
+            self.push(Problem::new(BAD_PARAM, place(node, "replicas"), what).help(help));
+        }
         let queue_limit = table.queue_limit.map(super::file::QueueLimit::requests);
         if queue_limit == Some(0) {
             let help = "write how many requests may wait, or leave it out for no limit";
@@ -264,7 +273,16 @@ impl Resolver<'_> {
             return None;
         }
         let overhead = table.overhead.unwrap_or_default().into();
-        Some(Server { label: table.label, instances, queue_limit, cost, jitter, overhead })
+        Some(Server {
+            label: table.label,
+            instances,
+            replicas,
+            balancer: table.balancer.unwrap_or_default(),
+            queue_limit,
+            cost,
+            jitter,
+            overhead,
+        })
     }
 
     fn policy(&mut self, node: &Node) -> Option<Labelled> {

@@ -83,6 +83,8 @@ impl From<&super::Server> for ServerTable {
         Self {
             label: server.label.clone(),
             instances: Some(server.instances),
+            replicas: (server.replicas > 1).then_some(server.replicas),
+            balancer: (server.replicas > 1).then_some(server.balancer),
             queue_limit: server.queue_limit.map(QueueLimit::Requests),
             cost: server.cost.clone(),
             jitter: Some(server.jitter.clone()),

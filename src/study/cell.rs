@@ -293,7 +293,7 @@ fn pilot_warmup(
     control: &Control,
 ) -> Option<Nanos> {
     // The event engine completes batches in order of time on several instances too.
-    let engine = if bench.server.instances == 1 { bench.engine } else { Engine::Event };
+    let engine = if bench.server.slots() == 1 { bench.engine } else { Engine::Event };
     let bench = Bench { engine, ..*bench };
     let pilots: Vec<Pilot> = (0..sections)
         .into_par_iter()

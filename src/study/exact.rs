@@ -91,6 +91,10 @@ pub fn solve(scenario: &Scenario, server: &Server, policy: &Policy) -> Result<So
     if server.instances != 1 {
         return Err(format!("it covers one instance, this server has {}", server.instances).into());
     }
+    if server.replicas != 1 {
+        let what = format!("it covers one server, here are {} behind a balancer", server.replicas);
+        return Err(what.into());
+    }
     if server.queue_limit.is_some() {
         return Err("it covers an unlimited queue, this server has a queue_limit".into());
     }

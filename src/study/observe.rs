@@ -78,7 +78,7 @@ pub struct Look<'a> {
 /// at its capacity or above.
 #[must_use]
 pub fn must_grow(bench: &Bench<'_>) -> bool {
-    let capacity = bench.server.cost.capacity_per_s(bench.policy.cap(), bench.server.instances);
+    let capacity = bench.server.cost.capacity_per_s(bench.policy.cap(), bench.server.slots());
     let offered = bench.scenario.open_rate_per_s();
     !limited(bench) && offered.zip(capacity).is_some_and(|(rate, most)| rate >= most)
 }
@@ -118,7 +118,7 @@ fn observed<L: LatencyStore>(
     stable: bool,
 ) -> Observed {
     let classes = bench.classes();
-    let instances = bench.server.instances;
+    let instances = bench.server.slots();
     let context = Context { limits_ns: limits, classes: &classes, instances };
     let (throughput_per_s, utilization) = measure::rates(&measured.pooled, instances);
     let evidence: Vec<Evidence> =

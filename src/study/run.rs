@@ -149,7 +149,7 @@ fn simulate_as<L: LatencyStore + Send + Sync>(
         let asked = sections::Asked {
             limits_ms: &verdict::limits_ms(&task.scenario.thresholds),
             classes: &bench.classes(),
-            instances: task.server.instances,
+            instances: task.server.slots(),
             stable: overload.is_none(),
         };
         sections::series(&measured, &asked)
@@ -191,7 +191,7 @@ pub(super) fn grows<L>(bench: &Bench<'_>, measured: &Measured<L>) -> bool {
         return false;
     }
     let s = &measured.pooled;
-    let held = f64::from(bench.policy.cap().unwrap_or(1)) * f64::from(bench.server.instances);
+    let held = f64::from(bench.policy.cap().unwrap_or(1)) * f64::from(bench.server.slots());
     let runs = measured.sections.len() as f64;
     s.backlog as f64 > (0.1 * s.offered as f64).max(50.0 * held * runs)
 }
@@ -207,7 +207,7 @@ fn assemble<L: LatencyStore>(
     let pooled = &measured.pooled;
     let label = task.label();
     let stable = overload.is_none();
-    let (throughput_per_s, utilization) = measure::rates(pooled, task.server.instances);
+    let (throughput_per_s, utilization) = measure::rates(pooled, task.server.slots());
     let (batch_size, dispatch_reasons) = measure::batches(pooled);
     let nominal = task.scenario.total_rate_per_s().filter(|_| !bench.replays_trace());
     let rate_per_s = nominal.unwrap_or_else(|| measure::measured_rate(pooled));
@@ -215,7 +215,7 @@ fn assemble<L: LatencyStore>(
     let classes = bench.classes();
     let verdicts = if task.judged {
         let thresholds = task.scenario.applicable(task.policy);
-        let instances = task.server.instances;
+        let instances = task.server.slots();
         let context = Context { limits_ns: limits, classes: &classes, instances };
         judge(&thresholds, &context, measured, overload.as_deref())
     } else {

@@ -5,11 +5,12 @@ use super::verdict::group_limits_ns;
 use crate::arrivals::{Feed, Limits, Process, Tags};
 use crate::cost::{CostModel, FixedCost, JitteredCost};
 use crate::engine::{
-    Callers, Ending, Flight, Inflow, Kind, Kinds, Loops, Rules, Watched, event, recurrence,
+    Balancer, Callers, Ending, Flight, Inflow, Kind, Kinds, Loops, Rules, Watched, event, fleet,
+    recurrence,
 };
 use crate::policy::{Batcher, Policy, Visit};
 use crate::record::{GroupSource, Plan, Recorder};
-use crate::rng::{Purpose, substream};
+use crate::rng::{Purpose, SimRng, substream};
 use crate::scenario::{End, Scenario, Server, Source};
 use crate::time::Nanos;
 use std::sync::Arc;
@@ -157,6 +158,7 @@ impl<'a> Bench<'a> {
         self.engine == Engine::Auto
             && self.policy.law().is_some()
             && self.server.queue_limit.is_none()
+            && self.server.replicas == 1
             && self.scenario.arrivals.iter().all(open)
             && self.server.overhead.holds_nothing()
             && self.kinds().is_plain()
@@ -182,7 +184,7 @@ impl<'a> Bench<'a> {
         control: Option<&Control>,
     ) -> Ending {
         let fixed = FixedCost::new(&self.server.cost, self.policy.cap());
-        let (instances, seed) = (self.server.instances, self.scenario.seed);
+        let (instances, seed) = (self.server.slots(), self.scenario.seed);
         let jittered = JitteredCost::new(
             fixed.clone(),
             &self.server.jitter,
@@ -196,7 +198,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn run_with<C: CostModel, R: Recorder>(
+    fn run_with<C: CostModel + Clone, R: Recorder>(
         &self,
         portion: Portion,
         mut cost: C,
@@ -210,6 +212,9 @@ impl<'a> Bench<'a> {
             return recurrence::run(law, &mut cost, feed, &rules, recorder);
         }
         let feed = self.feed(&portion, control).unless(stop.clone());
+        if self.server.replicas > 1 {
+            return self.run_fleet(portion.replication, &cost, feed, recorder);
+        }
         let loops = self.loops(&portion).map(|loops| loops.unless(stop));
         let inflow = Inflow { feed, loops };
         self.policy.visit(OnEvents { cost: &mut cost, inflow, rules: &rules, recorder })
@@ -226,6 +231,26 @@ impl<'a> Bench<'a> {
         let rules = self.rules(portion.replication);
         let mut cost = EitherCost { fixed, jittered };
         self.policy.visit(Recorded(OnEvents { cost: &mut cost, inflow, rules: &rules, recorder }))
+    }
+
+    /// Every replica makes its own choices; closed loops do not reach a fleet.
+    fn run_fleet<C: CostModel + Clone, R: Recorder>(
+        &self,
+        replication: u32,
+        cost: &C,
+        feed: Feed,
+        recorder: &mut R,
+    ) -> Ending {
+        let seed = self.scenario.seed;
+        let rules: Vec<Rules> = (0..self.server.replicas)
+            .map(|replica| Rules {
+                policy_rng: substream(seed, replication, replica, Purpose::Policy),
+                ..self.rules(replication)
+            })
+            .collect();
+        let rng = substream(seed, replication, 0, Purpose::Balancer);
+        let balancer = (self.server.balancer, rng);
+        self.policy.visit(OnFleet { cost, feed, balancer, rules: &rules, recorder })
     }
 
     fn rules(&self, replication: u32) -> Rules {
@@ -318,8 +343,25 @@ struct OnEvents<'a, C, R> {
 impl<C: CostModel, R: Recorder> Visit for OnEvents<'_, C, R> {
     type Out = Ending;
 
-    fn visit<B: Batcher>(self, mut batcher: B) -> Ending {
+    fn visit<B: Batcher + Clone>(self, mut batcher: B) -> Ending {
         event::run(&mut batcher, self.cost, self.inflow, self.rules, self.recorder)
+    }
+}
+
+/// Runs whatever batcher it is given on every replica of a fleet.
+struct OnFleet<'a, C, R> {
+    cost: &'a C,
+    feed: Feed,
+    balancer: (Balancer, SimRng),
+    rules: &'a [Rules],
+    recorder: &'a mut R,
+}
+
+impl<C: CostModel + Clone, R: Recorder> Visit for OnFleet<'_, C, R> {
+    type Out = Ending;
+
+    fn visit<B: Batcher + Clone>(self, batcher: B) -> Ending {
+        fleet::run(&batcher, self.cost, self.feed, self.balancer, self.rules, self.recorder)
     }
 }
 
@@ -329,7 +371,7 @@ struct Recorded<'a, C, R>(OnEvents<'a, C, R>);
 impl<C: CostModel, R: Recorder> Visit for Recorded<'_, C, R> {
     type Out = (Ending, Flight);
 
-    fn visit<B: Batcher>(self, batcher: B) -> (Ending, Flight) {
+    fn visit<B: Batcher + Clone>(self, batcher: B) -> (Ending, Flight) {
         let OnEvents { cost, inflow, rules, recorder } = self.0;
         let mut watched = Watched::new(batcher);
         let ending = event::run(&mut watched, cost, inflow, rules, recorder);

@@ -122,6 +122,8 @@ pub fn server(cost: Cost) -> Server {
     Server {
         label: None,
         instances: 1,
+        replicas: 1,
+        balancer: Default::default(),
         queue_limit: None,
         cost,
         jitter: Jitter::None(NoJitter {}),

@@ -1,6 +1,7 @@
 //! From the setup of a recording to a policy and a server, and from a policy to the textbook.
 
 use crate::cost::{Affine, Cost, Jitter, NoJitter};
+use crate::engine::Balancer;
 use crate::policy::{
     Anchor, Dynamic, Greedy, LitServe, MaxWait, Mosec, Policy, QueuePolicy, TimeoutAction,
     TorchServe, Triton,
@@ -81,6 +82,8 @@ pub(super) fn server_of(setup: &Setup) -> Server {
     Server {
         label: None,
         instances: setup.instances,
+        replicas: 1,
+        balancer: Balancer::default(),
         queue_limit: None,
         cost: Cost::Affine(Affine { fixed: setup.fixed, per_item: setup.per_item }),
         jitter: Jitter::None(NoJitter {}),
