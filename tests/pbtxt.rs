@@ -236,3 +236,88 @@ fn bad_configurations_point_at_their_place() {
         assert_eq!((problems[0].line, problems[0].column), (line, column), "{text}");
     }
 }
+
+/// From a server's file to the same file tuned, by the program alone.
+#[cfg(feature = "cli")]
+mod program {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Output};
+
+    fn scratch(name: &str) -> PathBuf {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pbtxt").join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn batchsim(arguments: &[&str], dir: &Path) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_batchsim"))
+            .args(arguments)
+            .args(["--progress", "never", "--color", "never"])
+            .current_dir(dir)
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn fine(output: &Output) -> String {
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{err}");
+        String::from_utf8(output.stdout.clone()).unwrap()
+    }
+
+    const CONFIG: &str = "name: \"bert\"  # the model\r\nmax_batch_size: 8\r\n\
+                          dynamic_batching {\r\n  # 4 ms, as ever\r\n  \
+                          max_queue_delay_microseconds: 4000\r\n  preserve_ordering: true\r\n}\r\n";
+
+    #[test]
+    fn a_user_gets_the_file_back_tuned() {
+        let dir = scratch("tuned");
+        fs::write(dir.join("config.pbtxt"), CONFIG).unwrap();
+        fine(&batchsim(&["import", "triton", "config.pbtxt", "--output", "mine.toml"], &dir));
+        // What no such file says: the load, the cost of a pass, the objective.
+        let imported = fs::read_to_string(dir.join("mine.toml")).unwrap();
+        let mut scenario: toml::Table = imported.parse().unwrap();
+        let more: toml::Table = "seed = 7\n[run]\nprecision = \"5%\"\nmax_requests = 60000\n\
+            [[arrivals]]\nkind = \"poisson\"\nrate = \"300/s\"\n[server]\ncost = { kind = \
+            \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }\n[tune]\nobjective = \"min p99\"\n\
+            [tune.over]\n\"triton.max_queue_delay_microseconds\" = { values = [0, 4000] }\n"
+            .parse()
+            .unwrap();
+        scenario.extend(more);
+        fs::write(dir.join("mine.toml"), toml::to_string(&scenario).unwrap()).unwrap();
+        fine(&batchsim(&["tune", "mine.toml", "-o", "out", "--jobs", "1"], &dir));
+        let export = ["export", "triton", "--from", "out/tuned.toml", "config.pbtxt"];
+        let shown = batchsim(&export, &dir);
+        let diff = fine(&shown);
+        assert!(diff.contains("-  max_queue_delay_microseconds: 4000"), "{diff}");
+        assert!(diff.contains("+  max_queue_delay_microseconds: 0"), "{diff}");
+        assert!(String::from_utf8_lossy(&shown.stderr).contains("--in-place writes this"));
+        let text = || fs::read_to_string(dir.join("config.pbtxt")).unwrap();
+        assert_eq!(text(), CONFIG, "only shown so far");
+        assert_eq!(fine(&batchsim(&[&export[..], &["--in-place"]].concat(), &dir)), diff);
+        assert_eq!(text(), CONFIG.replace(": 4000", ": 0"));
+        assert_eq!(fine(&batchsim(&[&export[..], &["--in-place"]].concat(), &dir)), "");
+    }
+
+    #[test]
+    fn what_is_out_of_scope_is_refused_by_name_and_line() {
+        let dir = scratch("refused");
+        for (text, place, name) in [
+            ("max_batch_size: 4\nsequence_batching { }\n", "c.pbtxt:2:1", "sequence"),
+            (
+                "max_batch_size: 4\ninstance_group [ {\n  count: 1\n  rate_limiter { }\n} ]\n",
+                "c.pbtxt:4:3",
+                "rate limiter",
+            ),
+        ] {
+            fs::write(dir.join("c.pbtxt"), text).unwrap();
+            let output = batchsim(&["import", "triton", "c.pbtxt"], &dir);
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{err}");
+            assert!(output.stdout.is_empty() && err.contains(place), "{err}");
+            assert!(err.to_lowercase().contains(name), "{err}");
+        }
+    }
+}

@@ -26,11 +26,12 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
 ) -> Ending {
     let rng = rules.policy_rng.clone();
     let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
-    let wide_door = policy.lanes() == 1
+    let alike = policy.lanes() == 1
         && !policy.hears_arrivals()
-        && !policy.room_varies()
         && rules.kinds.most_items() <= policy.largest_request();
+    let wide_door = alike && !policy.room_varies();
     let core = Core {
+        alike,
         wide_door,
         policy,
         cost,
@@ -56,7 +57,9 @@ struct Core<'a, P, C, R> {
     /// Started batches that are not answered, where answers keep that order.
     in_order: VecDeque<Bid>,
     rules: &'a Rules,
-    /// Whether arrivals go straight into the one queue, unheard.
+    /// Whether all arrivals are for the one queue, unheard.
+    alike: bool,
+    /// Whether they go straight there, as many as find room.
     wide_door: bool,
     last_arrival_ns: u64,
     /// Tags of requests rejected since their callers were told.
@@ -96,6 +99,9 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
             }
             return;
         }
+        if self.alike && times.len() <= self.sure_room() as usize {
+            return self.cx.admit(0, times, tags);
+        }
         for (time, tag) in times.iter().zip(tags) {
             self.cx.now_ns = *time;
             self.door(*time, *tag);
@@ -114,6 +120,17 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         let waiting = u32::try_from(self.cx.waiting_total()).unwrap_or(u32::MAX);
         let limit = self.rules.queue_limit.saturating_add(self.policy.places(&self.cx));
         here.min(limit.saturating_sub(waiting))
+    }
+
+    /// How many more requests may join the one queue, whenever they come.
+    #[inline(always)]
+    fn sure_room(&self) -> u32 {
+        let here = self.policy.sure_room(&self.cx);
+        if self.rules.queue_limit == u32::MAX {
+            return here;
+        }
+        let waiting = u32::try_from(self.cx.waiting_total()).unwrap_or(u32::MAX);
+        here.min(self.rules.queue_limit.saturating_sub(waiting))
     }
 
     #[cold]

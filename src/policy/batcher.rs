@@ -110,6 +110,12 @@ pub trait Batcher {
         false
     }
 
+    /// Where room varies: how many more requests may join the one queue before the next settling,
+    /// whenever they come. So many need not be asked about one by one.
+    fn sure_room(&self, _cx: &Cx) -> u32 {
+        0
+    }
+
     /// How many requests would leave the queue at once, were they to arrive now, those in it
     /// included. A policy may let a request that it has taken stay in its lane for a while; a
     /// queue limit does not count these.

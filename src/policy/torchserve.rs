@@ -94,6 +94,12 @@ impl Default for TorchServe {
 }
 
 impl TorchServe {
+    /// How long a worker waits for more after its first request.
+    #[must_use]
+    pub fn delay(&self) -> Nanos {
+        Nanos(u64::from(self.max_batch_delay) * MS)
+    }
+
     /// Requests of a batch when the queue never empties: pairs when the delay is 0.
     pub(super) fn saturated_batch(&self) -> u32 {
         if self.max_batch_delay == 0 { self.batch_size.min(2) } else { self.batch_size }
@@ -342,6 +348,11 @@ impl Batcher for BatchAggregator {
 
     fn room_varies(&self) -> bool {
         true
+    }
+
+    #[inline(always)]
+    fn sure_room(&self, cx: &Cx) -> u32 {
+        self.limit.saturating_sub(cx.queued(LANE))
     }
 
     fn places(&self, cx: &Cx) -> u32 {

@@ -24,6 +24,7 @@ impl Scenario {
         };
         let full = match items.as_slice() {
             [(1, _)] => Packed { requests: f64::from(cap), time_s: pass_s(cap) },
+            _ if policy.counts_requests() => whole(&items, cap, &pass_s),
             _ => packed(&items, cap, &pass_s)?,
         };
         let held_s = full.time_s + server.overhead.between(full.requests);
@@ -76,6 +77,14 @@ impl super::Source {
 struct Packed {
     requests: f64,
     time_s: f64,
+}
+
+/// Batches of `cap` requests, whatever items they carry; the mean number of items is paid for.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn whole(items: &[(u32, f64)], cap: u32, per_pass: &dyn Fn(u32) -> f64) -> Packed {
+    let mean: f64 = items.iter().map(|(n, share)| f64::from(*n) * share).sum();
+    let requests = f64::from(cap);
+    Packed { requests, time_s: per_pass((mean * requests).round().max(1.0) as u32) }
 }
 
 /// Batches of at most `cap` items filled in order from an endless queue; `None` where nothing
@@ -142,7 +151,7 @@ fn count(n: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::packed;
+    use super::{packed, whole};
 
     /// Items 1 or 2 with equal shares, room for 2: a pair of ones, or a two alone. An opener of
     /// one closes with a two (half of the time) after one request, else with another one.
@@ -156,6 +165,12 @@ mod tests {
         let time = 0.4 * (0.5 * 2.0 + 0.5) + 0.6 * 2.0;
         assert!((full.requests - requests).abs() < 1e-12);
         assert!((full.time_s - time).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_requests_count_their_items_only_cost() {
+        let full = whole(&[(1, 0.5), (3, 0.5)], 4, &|n| f64::from(n));
+        assert!((full.requests - 4.0).abs() < 1e-12 && (full.time_s - 8.0).abs() < 1e-12);
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Checker<'_> {
             return;
         }
         let bounded = self.scenario.servers.iter().all(|s| s.queue_limit.is_some())
+            || self.scenario.policies.iter().all(|p| p.policy.limits_queue())
             || self.scenario.arrivals.iter().all(|s| s.timeout.is_some());
         let help = if bounded {
             "what the server cannot do is rejected or expires"

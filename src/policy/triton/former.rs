@@ -373,15 +373,25 @@ impl Former {
         {
             return Interest::any(waiting + 1);
         }
-        let mut wanted = self.next_preferred;
-        if self.delay == Nanos::ZERO && self.forming == Forming::Queued && !self.levels.expire {
-            // Each arrival joins the payload; it is the same to let them join together, once it
-            // reaches its size or an instance takes it.
-            let base = self.base(cx);
-            let next = self.preferred.iter().copied().find(|&size| size > base);
-            wanted = wanted.max(next.unwrap_or(self.max).saturating_sub(base));
+        Interest::any(self.next_preferred.max(self.joining(cx)).max(waiting + 1))
+    }
+
+    /// How many requests join the queued payload as they come. It is the same to let them join
+    /// together, once it reaches its size or an instance takes it.
+    fn joining(&self, cx: &Cx) -> u32 {
+        let grows = self.delay == Nanos::ZERO
+            && self.forming == Forming::Queued
+            && !self.levels.expire
+            && !self.enforce_shapes
+            && !self.saturated
+            && cx.unit_items()
+            && self.slot(cx);
+        if !grows {
+            return 0;
         }
-        Interest::any(wanted.max(waiting + 1))
+        let base = self.base(cx);
+        let next = self.preferred.iter().copied().find(|&size| size > base);
+        next.unwrap_or(self.max).saturating_sub(base)
     }
 }
 
@@ -412,6 +422,10 @@ impl Batcher for Former {
     #[inline]
     fn room(&self, lane: u8, cx: &Cx) -> u32 {
         if self.prefetch { u32::MAX } else { self.levels.room(lane, cx) }
+    }
+
+    fn places(&self, cx: &Cx) -> u32 {
+        self.joining(cx)
     }
 
     fn hears_arrivals(&self) -> bool {
