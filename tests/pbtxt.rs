@@ -237,7 +237,7 @@ fn bad_configurations_point_at_their_place() {
     }
 }
 
-/// From a server's file to the same file tuned, by the program alone.
+/// What the program says.
 #[cfg(feature = "cli")]
 mod program {
     use std::fs;
@@ -258,47 +258,6 @@ mod program {
             .current_dir(dir)
             .output()
             .unwrap()
-    }
-
-    #[track_caller]
-    fn fine(output: &Output) -> String {
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{err}");
-        String::from_utf8(output.stdout.clone()).unwrap()
-    }
-
-    const CONFIG: &str = "name: \"bert\"  # the model\r\nmax_batch_size: 8\r\n\
-                          dynamic_batching {\r\n  # 4 ms, as ever\r\n  \
-                          max_queue_delay_microseconds: 4000\r\n  preserve_ordering: true\r\n}\r\n";
-
-    #[test]
-    fn a_user_gets_the_file_back_tuned() {
-        let dir = scratch("tuned");
-        fs::write(dir.join("config.pbtxt"), CONFIG).unwrap();
-        fine(&batchsim(&["import", "triton", "config.pbtxt", "--output", "mine.toml"], &dir));
-        // What no such file says: the load, the cost of a pass, the objective.
-        let imported = fs::read_to_string(dir.join("mine.toml")).unwrap();
-        let mut scenario: toml::Table = imported.parse().unwrap();
-        let more: toml::Table = "seed = 7\n[run]\nprecision = \"5%\"\nmax_requests = 60000\n\
-            [[arrivals]]\nkind = \"poisson\"\nrate = \"300/s\"\n[server]\ncost = { kind = \
-            \"affine\", fixed = \"8ms\", per_item = \"0.5ms\" }\n[tune]\nobjective = \"min p99\"\n\
-            [tune.over]\n\"triton.max_queue_delay_microseconds\" = { values = [0, 4000] }\n"
-            .parse()
-            .unwrap();
-        scenario.extend(more);
-        fs::write(dir.join("mine.toml"), toml::to_string(&scenario).unwrap()).unwrap();
-        fine(&batchsim(&["tune", "mine.toml", "-o", "out", "--jobs", "1"], &dir));
-        let export = ["export", "triton", "--from", "out/tuned.toml", "config.pbtxt"];
-        let shown = batchsim(&export, &dir);
-        let diff = fine(&shown);
-        assert!(diff.contains("-  max_queue_delay_microseconds: 4000"), "{diff}");
-        assert!(diff.contains("+  max_queue_delay_microseconds: 0"), "{diff}");
-        assert!(String::from_utf8_lossy(&shown.stderr).contains("--in-place writes this"));
-        let text = || fs::read_to_string(dir.join("config.pbtxt")).unwrap();
-        assert_eq!(text(), CONFIG, "only shown so far");
-        assert_eq!(fine(&batchsim(&[&export[..], &["--in-place"]].concat(), &dir)), diff);
-        assert_eq!(text(), CONFIG.replace(": 4000", ": 0"));
-        assert_eq!(fine(&batchsim(&[&export[..], &["--in-place"]].concat(), &dir)), "");
     }
 
     #[test]

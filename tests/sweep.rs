@@ -55,7 +55,8 @@ fn a_grid_by_simulation_agrees_with_the_exact_one() {
         "precision = \"2%\"\nmax_requests = 20000000",
         "[sweep]\n\"dynamic.max_batch_size\" = { values = [1, 3, 8, 14, 22, 30, 31, 48] }\n\
          \"dynamic.max_wait\" = { values = [\"0ms\", \"1.5ms\", \"4ms\", \"9ms\", \"20ms\"] }\n\
-         \"arrivals.rate\" = { values = [\"100/s\", \"400/s\", \"700/s\", \"1000/s\", \"1300/s\"] }",
+         \"arrivals.rate\" = { values = [\"100/s\", \"400/s\", \"700/s\", \"1000/s\", \
+         \"1300/s\"] }",
     );
     let (out, exact) = (dir.join("simulated"), dir.join("exact"));
     let simulated = cells(&sweep(&file, &out, &[]), &out);

@@ -26,12 +26,10 @@ pub fn run<P: Batcher, C: CostModel, R: Recorder>(
 ) -> Ending {
     let rng = rules.policy_rng.clone();
     let cx = Cx::new(policy.lanes(), rules.instances, rules.kinds.clone(), rng);
-    let alike = policy.lanes() == 1
+    let wide_door = policy.lanes() == 1
         && !policy.hears_arrivals()
         && rules.kinds.most_items() <= policy.largest_request();
-    let wide_door = alike && !policy.room_varies();
     let core = Core {
-        alike,
         wide_door,
         policy,
         cost,
@@ -57,9 +55,7 @@ struct Core<'a, P, C, R> {
     /// Started batches that are not answered, where answers keep that order.
     in_order: VecDeque<Bid>,
     rules: &'a Rules,
-    /// Whether all arrivals are for the one queue, unheard.
-    alike: bool,
-    /// Whether they go straight there, as many as find room.
+    /// Whether arrivals go straight into the one queue, unheard.
     wide_door: bool,
     last_arrival_ns: u64,
     /// Tags of requests rejected since their callers were told.
@@ -91,21 +87,21 @@ impl<P: Batcher, C: CostModel, R: Recorder> Taker for Core<'_, P, C, R> {
             self.last_arrival_ns = last;
         }
         if self.wide_door {
-            let room = self.room(0);
-            let n = times.len().min(room as usize);
+            if self.policy.room_varies() {
+                self.cx.now_ns = self.last_arrival_ns;
+            }
+            let room = self.room(0) as usize;
+            if room < times.len() && self.policy.room_varies() {
+                return self.one_by_one(times, tags);
+            }
+            let n = times.len().min(room);
             self.cx.admit(0, &times[..n], &tags[..n]);
             for (time, tag) in times[n..].iter().zip(&tags[n..]) {
                 self.reject(*time, *tag);
             }
             return;
         }
-        if self.alike && times.len() <= self.sure_room() as usize {
-            return self.cx.admit(0, times, tags);
-        }
-        for (time, tag) in times.iter().zip(tags) {
-            self.cx.now_ns = *time;
-            self.door(*time, *tag);
-        }
+        self.one_by_one(times, tags);
     }
 }
 
@@ -122,15 +118,12 @@ impl<P: Batcher, C: CostModel, R: Recorder> Core<'_, P, C, R> {
         here.min(limit.saturating_sub(waiting))
     }
 
-    /// How many more requests may join the one queue, whenever they come.
-    #[inline(always)]
-    fn sure_room(&self) -> u32 {
-        let here = self.policy.sure_room(&self.cx);
-        if self.rules.queue_limit == u32::MAX {
-            return here;
+    /// Lets in, or rejects, each request at its own moment.
+    fn one_by_one(&mut self, times: &[u64], tags: &[u8]) {
+        for (time, tag) in times.iter().zip(tags) {
+            self.cx.now_ns = *time;
+            self.door(*time, *tag);
         }
-        let waiting = u32::try_from(self.cx.waiting_total()).unwrap_or(u32::MAX);
-        here.min(self.rules.queue_limit.saturating_sub(waiting))
     }
 
     #[cold]

@@ -148,10 +148,6 @@ impl<B: Batcher> Batcher for Watched<B> {
         self.inner.room_varies()
     }
 
-    fn sure_room(&self, cx: &Cx) -> u32 {
-        self.inner.sure_room(cx)
-    }
-
     fn places(&self, cx: &Cx) -> u32 {
         self.inner.places(cx)
     }

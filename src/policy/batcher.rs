@@ -105,15 +105,10 @@ pub trait Batcher {
         u32::MAX
     }
 
-    /// Whether that changes with time alone, so that each request has to be asked about at its own.
+    /// Whether that changes with time alone. It may then only shrink: so many as find room at the
+    /// end of a stretch in which the policy does nothing find it throughout.
     fn room_varies(&self) -> bool {
         false
-    }
-
-    /// Where room varies: how many more requests may join the one queue before the next settling,
-    /// whenever they come. So many need not be asked about one by one.
-    fn sure_room(&self, _cx: &Cx) -> u32 {
-        0
     }
 
     /// How many requests would leave the queue at once, were they to arrive now, those in it

@@ -141,7 +141,7 @@ impl Policy {
         }
     }
 
-    /// Whether its cap is of requests, whatever items they carry.
+    /// Whether `max_batch_size` is of requests, whatever items they carry.
     #[must_use]
     pub fn counts_requests(&self) -> bool {
         matches!(self, Self::TorchServe(_) | Self::Mosec(_) | Self::LitServe(_))

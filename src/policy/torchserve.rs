@@ -350,11 +350,6 @@ impl Batcher for BatchAggregator {
         true
     }
 
-    #[inline(always)]
-    fn sure_room(&self, cx: &Cx) -> u32 {
-        self.limit.saturating_sub(cx.queued(LANE))
-    }
-
     fn places(&self, cx: &Cx) -> u32 {
         let mine = match &self.holder {
             Holder::Nobody => return 0,

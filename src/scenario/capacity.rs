@@ -79,7 +79,7 @@ struct Packed {
     time_s: f64,
 }
 
-/// Batches of `cap` requests, whatever items they carry; the mean number of items is paid for.
+/// Batches of `cap` requests, whatever items they carry; their mean number, rounded, is paid for.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 fn whole(items: &[(u32, f64)], cap: u32, per_pass: &dyn Fn(u32) -> f64) -> Packed {
     let mean: f64 = items.iter().map(|(n, share)| f64::from(*n) * share).sum();

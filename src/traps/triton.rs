@@ -146,9 +146,9 @@ fn shapes_split(policy: &Triton, place: &Place<'_>) -> Option<Trap> {
         return None;
     }
     let what = format!(
-        "enforce_shapes with {} shapes: a batch ends where the shape changes, and order is kept, so \
-         that runs of equal shapes are {run:.1} requests long on average at any load; most batches \
-         are of 1 or 2, whatever max_batch_size {} says.",
+        "enforce_shapes with {} shapes: a batch ends where the shape changes, and order is kept, \
+         so that runs of equal shapes are {run:.1} requests long on average at any load; most \
+         batches are of 1 or 2, whatever max_batch_size {} says.",
         place.shapes.len(),
         policy.max_batch_size,
     );
