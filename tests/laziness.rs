@@ -251,6 +251,7 @@ fn triton_sleeps_well() {
             preferred_batch_size,
             max_queue_delay_microseconds: [0, 0, 1_000, 6_000][below(rng, 4) as usize],
             default_queue_policy: (below(rng, 3) == 0).then_some(limited),
+            enforce_shapes: below(rng, 4) == 0,
             ..Triton::default()
         })
     });

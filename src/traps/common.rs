@@ -45,8 +45,8 @@ fn wait_over_objective(policy: &Policy, place: &Place<'_>) -> Option<Trap> {
     // LitServe's windows run whether or not anything is there.
     let up_to = if matches!(policy, Policy::LitServe(_)) { "up to " } else { "" };
     let what = format!(
-        "{key} holds a lone request for {up_to}{}; with its pass that makes {}, which misses `{expr}` on \
-         an idle server.",
+        "{key} holds a lone request for {up_to}{}; with its pass that makes {}, which misses \
+         `{expr}` on an idle server.",
         ms(wait.as_ms()),
         ms(alone),
     );

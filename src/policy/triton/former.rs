@@ -100,7 +100,7 @@ impl Former {
             ordered: p.keeps_order(),
             default_level: p.default_priority_level,
             priorities: p.priority_levels,
-            simple: !p.enforce_shapes && levels.lanes() == 1 && !levels.expire,
+            simple: levels.lanes() == 1 && !levels.expire,
             levels,
             state: State::Asleep,
             formed: VecDeque::new(),
@@ -450,6 +450,7 @@ impl Batcher for Former {
     fn settle(&mut self, cx: &mut Cx) -> Interest {
         if !self.begun {
             self.begun = true;
+            self.simple &= !self.enforce_shapes || cx.one_shape();
             self.parked = (0..cx.slots()).collect();
         }
         if self.waiting(cx) > self.seen && self.woken(cx) {
