@@ -82,6 +82,8 @@ pub(in crate::policy) struct Former {
     pub(super) seen: u32,
     pub(super) rung: Option<Key>,
     pub(super) alarm_is_set: bool,
+    /// Its last look found requests to hold until the alarm.
+    pub(super) holding: bool,
 }
 
 impl Former {
@@ -117,6 +119,7 @@ impl Former {
             seen: 0,
             rung: None,
             alarm_is_set: false,
+            holding: false,
         }
     }
 
@@ -209,6 +212,7 @@ impl Former {
     fn run(&mut self, cx: &mut Cx) {
         self.quiet(cx);
         self.state = State::Running;
+        self.holding = false;
         loop {
             if self.saturated || self.forming == Forming::Taken {
                 (self.forming, self.saturated) = (Forming::New, false);
@@ -230,7 +234,10 @@ impl Former {
                 return;
             }
             match self.plan(cx) {
-                Some(wait) => return self.sleep_until(cx.now().plus(wait), cx),
+                Some(wait) => {
+                    self.holding = true;
+                    return self.sleep_until(cx.now().plus(wait), cx);
+                }
                 None if self.cursor.count > 0 => self.form(cx),
                 None => {
                     let stuck = self.waiting(cx) > 0 && !self.saturated;
@@ -366,11 +373,10 @@ impl Former {
             return Interest::NONE;
         }
         let waiting = self.waiting(cx);
-        if self.enforce_shapes
-            || self.saturated
-            || self.forming == Forming::Taken
-            || !cx.unit_items()
-        {
+        // Requests of one shape wake it each, and it goes on holding until a size is reached.
+        let each = self.enforce_shapes && !(self.holding && self.simple);
+        let new = self.saturated || self.forming == Forming::Taken;
+        if each || new || !cx.unit_items() {
             return Interest::any(waiting + 1);
         }
         Interest::any(self.next_preferred.max(self.joining(cx)).max(waiting + 1))
