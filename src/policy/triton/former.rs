@@ -373,22 +373,22 @@ impl Former {
             return Interest::NONE;
         }
         let waiting = self.waiting(cx);
-        // Requests of one shape wake it each, and it goes on holding until a size is reached.
-        let each = self.enforce_shapes && !(self.holding && self.simple);
-        let new = self.saturated || self.forming == Forming::Taken;
-        if each || new || !cx.unit_items() {
+        if self.saturated || self.forming == Forming::Taken || !cx.unit_items() {
             return Interest::any(waiting + 1);
         }
-        Interest::any(self.next_preferred.max(self.joining(cx)).max(waiting + 1))
+        let joining = self.joining(cx).max(waiting + 1);
+        // Each request of one shape wakes it, and it goes on holding until a size is reached.
+        let each = self.enforce_shapes && !(self.holding && self.simple);
+        Interest::any(if each { joining } else { joining.max(self.next_preferred) })
     }
 
     /// How many requests join the queued payload as they come. It is the same to let them join
     /// together, once it reaches its size or an instance takes it.
     fn joining(&self, cx: &Cx) -> u32 {
-        let grows = self.delay == Nanos::ZERO
-            && self.forming == Forming::Queued
+        let grows = self.forming == Forming::Queued
+            && (self.delay == Nanos::ZERO || self.enforce_shapes)
+            && (self.simple || !self.enforce_shapes)
             && !self.levels.expire
-            && !self.enforce_shapes
             && !self.saturated
             && cx.unit_items()
             && self.slot(cx);
@@ -396,6 +396,9 @@ impl Former {
             return 0;
         }
         let base = self.base(cx);
+        if self.delay > Nanos::ZERO && self.preferred.binary_search(&base).is_ok() {
+            return 0;
+        }
         let next = self.preferred.iter().copied().find(|&size| size > base);
         next.unwrap_or(self.max).saturating_sub(base)
     }
