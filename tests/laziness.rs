@@ -257,3 +257,25 @@ fn triton_sleeps_well() {
     });
     assert!(together > 5_000, "{together}");
 }
+
+#[test]
+fn triton_sleeps_well_with_one_shape() {
+    let mut together = 0;
+    for seed in 5..15 {
+        together += compare(seed, |rng| {
+            let max = 4 + below(rng, 8) as u32;
+            let some = |rng: &mut SimRng| 1 + (below(rng, u64::from(max)) as u32);
+            Policy::Triton(Triton {
+                max_batch_size: max,
+                preferred_batch_size: match below(rng, 2) {
+                    0 => Vec::new(),
+                    _ => vec![some(rng), some(rng)],
+                },
+                max_queue_delay_microseconds: [500, 1_000, 2_000][below(rng, 3) as usize],
+                enforce_shapes: true,
+                ..Triton::default()
+            })
+        });
+    }
+    assert!(together > 50_000, "{together}");
+}

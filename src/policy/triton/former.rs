@@ -82,8 +82,6 @@ pub(in crate::policy) struct Former {
     pub(super) seen: u32,
     pub(super) rung: Option<Key>,
     pub(super) alarm_is_set: bool,
-    /// Its last look found requests to hold until the alarm.
-    pub(super) holding: bool,
 }
 
 impl Former {
@@ -119,7 +117,6 @@ impl Former {
             seen: 0,
             rung: None,
             alarm_is_set: false,
-            holding: false,
         }
     }
 
@@ -212,7 +209,6 @@ impl Former {
     fn run(&mut self, cx: &mut Cx) {
         self.quiet(cx);
         self.state = State::Running;
-        self.holding = false;
         loop {
             if self.saturated || self.forming == Forming::Taken {
                 (self.forming, self.saturated) = (Forming::New, false);
@@ -234,10 +230,7 @@ impl Former {
                 return;
             }
             match self.plan(cx) {
-                Some(wait) => {
-                    self.holding = true;
-                    return self.sleep_until(cx.now().plus(wait), cx);
-                }
+                Some(wait) => return self.sleep_until(cx.now().plus(wait), cx),
                 None if self.cursor.count > 0 => self.form(cx),
                 None => {
                     let stuck = self.waiting(cx) > 0 && !self.saturated;
@@ -373,22 +366,23 @@ impl Former {
             return Interest::NONE;
         }
         let waiting = self.waiting(cx);
-        if self.saturated || self.forming == Forming::Taken || !cx.unit_items() {
+        if self.enforce_shapes
+            || self.saturated
+            || self.forming == Forming::Taken
+            || !cx.unit_items()
+        {
             return Interest::any(waiting + 1);
         }
-        let joining = self.joining(cx).max(waiting + 1);
-        // Each request of one shape wakes it, and it goes on holding until a size is reached.
-        let each = self.enforce_shapes && !(self.holding && self.simple);
-        Interest::any(if each { joining } else { joining.max(self.next_preferred) })
+        Interest::any(self.next_preferred.max(self.joining(cx)).max(waiting + 1))
     }
 
     /// How many requests join the queued payload as they come. It is the same to let them join
     /// together, once it reaches its size or an instance takes it.
     fn joining(&self, cx: &Cx) -> u32 {
-        let grows = self.forming == Forming::Queued
-            && (self.delay == Nanos::ZERO || self.enforce_shapes)
-            && (self.simple || !self.enforce_shapes)
+        let grows = self.delay == Nanos::ZERO
+            && self.forming == Forming::Queued
             && !self.levels.expire
+            && !self.enforce_shapes
             && !self.saturated
             && cx.unit_items()
             && self.slot(cx);
@@ -396,9 +390,6 @@ impl Former {
             return 0;
         }
         let base = self.base(cx);
-        if self.delay > Nanos::ZERO && self.preferred.binary_search(&base).is_ok() {
-            return 0;
-        }
         let next = self.preferred.iter().copied().find(|&size| size > base);
         next.unwrap_or(self.max).saturating_sub(base)
     }
