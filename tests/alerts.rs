@@ -37,6 +37,13 @@ const METRICS: &[&str] = &[
     "QueueTime",
     "Requests2XX",
     "Requests5XX",
+    // As mosec 0.9.8 prints them.
+    "mosec_service_throughput_total",
+    "mosec_service_process_duration_second_sum",
+    "mosec_service_process_duration_second_count",
+    "mosec_service_batch_size_sum",
+    "mosec_service_batch_size_count",
+    "mosec_service_remaining_task",
 ];
 
 /// As much of PromQL as the rules use.
@@ -114,7 +121,8 @@ impl Promql<'_> {
         self.metrics.push(metric);
         if self.eat("{") {
             let label = self.word();
-            assert!(["model", "model_name"].contains(&label.as_str()), "{label}");
+            assert!(["model", "model_name", "stage", "code"].contains(&label.as_str()), "{label}");
+            let _ = self.eat("!");
             self.need("=\"");
             let mut escaped = false;
             let end = self.rest.find(|c| {
@@ -184,9 +192,27 @@ fn torchserve_is_watched_by_its_own_metrics() {
     cell.policy.kind = "torchserve".into();
     let rules = rules(&prometheus(&cell, "watch", "bert").unwrap());
     let used: Vec<String> = rules.iter().flat_map(|(_, e)| Promql::read(e).metrics).collect();
-    for metric in METRICS.iter().filter(|m| !m.starts_with("nv_")) {
+    let own = |m: &&&str| !m.starts_with("nv_") && !m.starts_with("mosec_");
+    for metric in METRICS.iter().filter(own) {
         assert!(used.iter().any(|u| u == metric), "{metric}");
     }
+}
+
+#[test]
+fn mosec_is_watched_by_its_own_metrics() {
+    let mut cell = cell();
+    cell.policy.kind = "mosec".into();
+    let rules = rules(&prometheus(&cell, "watch", "bert").unwrap());
+    let used: Vec<String> = rules.iter().flat_map(|(_, e)| Promql::read(e).metrics).collect();
+    for metric in METRICS.iter().filter(|m| m.starts_with("mosec_")) {
+        assert!(used.iter().any(|u| u == metric), "{metric}");
+    }
+    assert!(used.iter().all(|u| u.starts_with("mosec_")), "{used:?}");
+    // Seconds are said as milliseconds.
+    let latency = &rules.iter().find(|(n, _)| n == "LatencyAboveSimulated").unwrap().1;
+    let numbers = Promql::read(latency).numbers;
+    let limit = numbers[1] / cell.latency_ms.as_ref().unwrap().mean;
+    assert!((numbers[0] - 1000.0).abs() < 1e-9 && (limit - 1.25).abs() < 1e-3, "{latency}");
 }
 
 #[test]

@@ -3,13 +3,18 @@
 #![cfg(feature = "schema")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
+use batchsim::cost::{Affine, Cost};
+use batchsim::engine::{Flight, Member, Pass};
 use batchsim::interop::perfetto;
+use batchsim::policy::Reason;
 use batchsim::record::Ledger;
 use batchsim::report::{explanation_csv, explanation_markdown, explanation_text};
 use batchsim::scenario::{self, Disk, Input, Scenario};
-use batchsim::study::{Bench, Engine, Explained, Parts, Portion, Question, explain};
+use batchsim::study::{
+    Bench, Engine, Explained, Parts, Portion, Question, Surroundings, blame, explain,
+};
 use batchsim::time::Nanos;
-use batchsim::traps::{Place, mosec, torchserve, traps};
+use batchsim::traps::traps;
 use std::path::Path;
 
 const MS: u64 = 1_000_000;
@@ -54,6 +59,9 @@ fn parts_of_every_request_add_up_to_its_latency() {
         ("900/s", jitter, dynamic),
         ("600/s", "queue_limit = 5", "kind = \"greedy\""),
         ("80/s", "", "kind = \"none\""),
+        ("200/s", OVERHEAD, "kind = \"torchserve\"\nbatchSize = 8\nmaxBatchDelay = 5"),
+        ("900/s", jitter, "kind = \"mosec\"\nmax_batch_size = 8\nmax_wait_time = 4"),
+        ("900/s", jitter, "kind = \"litserve\"\nmax_batch_size = 8\nbatch_timeout = 0.004"),
     ] {
         let scenario = example(rate, server, policy);
         let found = ask(&scenario, 20_000);
@@ -76,7 +84,7 @@ fn parts_of_every_request_add_up_to_its_latency() {
         let total = |p: &Parts| {
             [p.inbound, p.forming, p.queue, p.passed_over, p.formed, p.dispatch, p.service]
                 .into_iter()
-                .chain([p.others, p.held, p.response])
+                .chain([p.others, p.padding, p.held, p.response])
                 .sum::<u64>()
         };
         let mut sums: Vec<(u64, u64)> =
@@ -130,6 +138,38 @@ fn a_frozen_batch_is_told_from_a_queue() {
     assert_eq!(parts_at(&found, 32), Parts { passed_over: 5 * MS, formed: 4 * MS, ..pair });
     let last = Parts { queue: MS, passed_over: 4 * MS, formed: 5 * MS, ..pair };
     assert_eq!(parts_at(&found, 40), last);
+}
+
+#[test]
+fn padding_is_told_from_the_others() {
+    let cost = Cost::Affine(Affine { fixed: Nanos(8 * MS), per_item: Nanos(MS / 2) });
+    let around = Surroundings {
+        cost: &cost,
+        instances: 1,
+        cap: 8,
+        inbound: Nanos::ZERO,
+        dispatch: Nanos::ZERO,
+        release: [Nanos::ZERO; 2],
+        response: Nanos::ZERO,
+    };
+    // Two requests of one and of two items that run as 8; the pass takes twice its 12 ms.
+    let member = |items| Member { arrival_ns: 0, formed_ns: 0, items };
+    let pass = Pass {
+        left_ns: 0,
+        took_ns: Some(24 * MS),
+        slot: 0,
+        size: 3,
+        ran_as: 8,
+        reason: Reason::Idle,
+        members: 0..2,
+    };
+    let flight =
+        Flight { passes: vec![pass], members: vec![member(1), member(2)], in_order: false };
+    let parts: Vec<Parts> = blame(&flight, &around).iter().map(|b| b.parts).collect();
+    // Alone 8.5 ms and 9 ms, together 9.5 ms, padded 12 ms; all twice.
+    let padding = 5 * MS;
+    assert_eq!(parts[0], Parts { service: 17 * MS, others: 2 * MS, padding, ..Parts::default() });
+    assert_eq!(parts[1], Parts { service: 18 * MS, others: MS, padding, ..Parts::default() });
 }
 
 /// The traps that a scenario walks into.
@@ -242,33 +282,50 @@ fn mixed_shapes_and_objectives() {
 }
 
 #[test]
-fn traps_of_torchserve_and_mosec() {
-    let scenario = example("300/s", "instances = 2", "kind = \"none\"");
-    let place = Place::of(&scenario, &scenario.servers[0], &scenario.policies[0]);
-    let one = example("300/s", "", "kind = \"none\"");
-    let alone = Place::of(&one, &one.servers[0], &one.policies[0]);
-    let serve = |batch_size, max_batch_delay, client_timeout_in_mills| {
-        let setting = torchserve::Setting { batch_size, max_batch_delay, client_timeout_in_mills };
-        torchserve::traps(&setting, &alone)
+fn traps_of_the_other_servers() {
+    let fired = |server: &str, policy: &str| fired(&example("300/s", server, policy));
+    let serve = |lines: &str| fired("", &format!("kind = \"torchserve\"\n{lines}"));
+    assert_eq!(serve("batchSize = 8\nmaxBatchDelay = 0"), ["torchserve-delay-zero-pairs"]);
+    assert!(serve("batchSize = 2\nmaxBatchDelay = 0").is_empty());
+    assert_eq!(serve("batchSize = 8\nmaxBatchDelay = 6"), ["torchserve-timer-restarts"]);
+    assert!(serve("batchSize = 8\nmaxBatchDelay = 1").is_empty());
+    assert!(serve("batchSize = 1").is_empty());
+    assert_eq!(serve("batchSize = 1\nclientTimeoutInMills = 50"), ["torchserve-silent-expiry"]);
+    let mosec = |server: &str, wait: u32| {
+        fired(server, &format!("kind = \"mosec\"\nmax_batch_size = 8\nmax_wait_time = {wait}"))
     };
-    let ids = |found: &[batchsim::traps::Trap]| found.iter().map(|t| t.id).collect::<Vec<_>>();
-    let pairs = serve(8, 0, 0);
-    assert_eq!(ids(&pairs), ["torchserve-delay-zero-pairs"]);
-    assert!(pairs[0].what.starts_with("maxBatchDelay 0 caps batches at 2"), "{}", pairs[0].what);
-    assert!(ids(&serve(2, 0, 0)).is_empty());
-    assert_eq!(ids(&serve(8, 6, 0)), ["torchserve-timer-restarts"]);
-    assert!(ids(&serve(1, 100, 0)).is_empty());
-    assert_eq!(ids(&serve(1, 100, 50)), ["torchserve-silent-expiry"]);
-    // Read by its own names, as a scenario holds it.
-    let written = serde_json::json!({ "kind": "torchserve", "batchSize": 8, "maxBatchDelay": 0 });
-    let read: torchserve::Setting = serde_json::from_value(written).unwrap();
-    assert_eq!(ids(&torchserve::traps(&read, &alone)), ["torchserve-delay-zero-pairs"]);
-    let mosec = |max_wait_time, place| {
-        ids(&mosec::traps(&mosec::Setting { max_batch_size: 8, max_wait_time }, place))
+    assert_eq!(mosec("", 0), ["mosec-zero-wait-is-ten"]);
+    assert_eq!(mosec("", 6), ["mosec-timer-restarts"]);
+    assert!(mosec("", 1).is_empty());
+    assert_eq!(mosec("instances = 2", 1), ["mosec-workers-compete"]);
+    let lit = |server: &str, seconds: &str| {
+        let policy = "kind = \"litserve\"\nmax_batch_size = 8\nbatch_timeout";
+        fired(server, &format!("{policy} = {seconds}"))
     };
-    assert_eq!(mosec(0, &alone), ["mosec-zero-wait-is-ten"]);
-    assert!(mosec(1, &alone).is_empty());
-    assert_eq!(mosec(1, &place), ["mosec-workers-compete"]);
+    assert_eq!(lit("", "0.005"), ["litserve-windows-restart"]);
+    assert!(lit("", "0.001").is_empty() && lit("", "0").is_empty());
+    assert_eq!(lit("instances = 2", "0"), ["litserve-workers-compete"]);
+}
+
+#[test]
+fn other_servers_say_what_was_promised() {
+    let words = |policy: &str| {
+        let scenario = example("300/s", "", policy);
+        traps(&scenario, &scenario.servers[0], &scenario.policies[0]).swap_remove(0)
+    };
+    let pairs = words("kind = \"torchserve\"\nbatchSize = 8\nmaxBatchDelay = 0");
+    assert!(pairs.what.starts_with("maxBatchDelay 0 caps batches at 2"), "{}", pairs.what);
+    // 2 / 9 ms and 8 / 12 ms.
+    assert!(pairs.what.contains("222/s") && pairs.what.contains("667/s"), "{}", pairs.what);
+    // 12 ms and 6 ms.
+    let again = words("kind = \"torchserve\"\nbatchSize = 8\nmaxBatchDelay = 6");
+    assert!(again.what.contains("here 18 ms"), "{}", again.what);
+    let again = words("kind = \"mosec\"\nmax_batch_size = 8\nmax_wait_time = 6");
+    assert!(again.what.contains("here 19 ms"), "{}", again.what);
+    let zero = words("kind = \"mosec\"\nmax_batch_size = 8");
+    assert!(zero.what.contains("takes 19.5 ms instead of 8.5 ms"), "{}", zero.what);
+    let windows = words("kind = \"litserve\"\nmax_batch_size = 8\nbatch_timeout = 0.006");
+    assert!(windows.what.contains("3 ms on average"), "{}", windows.what);
 }
 
 #[test]
@@ -308,7 +365,7 @@ fn bursts_share_no_moment_and_reasons_count_every_batch() {
         assert!(text.contains(part) && markdown.contains(part), "{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
-    assert_eq!(explanation_csv(e).lines().count(), 8);
+    assert_eq!(explanation_csv(e).lines().count(), 9);
 }
 
 #[test]

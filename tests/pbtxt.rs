@@ -236,3 +236,47 @@ fn bad_configurations_point_at_their_place() {
         assert_eq!((problems[0].line, problems[0].column), (line, column), "{text}");
     }
 }
+
+/// What the program says.
+#[cfg(feature = "cli")]
+mod program {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Output};
+
+    fn scratch(name: &str) -> PathBuf {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pbtxt").join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn batchsim(arguments: &[&str], dir: &Path) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_batchsim"))
+            .args(arguments)
+            .args(["--progress", "never", "--color", "never"])
+            .current_dir(dir)
+            .output()
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_out_of_scope_is_refused_by_name_and_line() {
+        let dir = scratch("refused");
+        for (text, place, name) in [
+            ("max_batch_size: 4\nsequence_batching { }\n", "c.pbtxt:2:1", "sequence"),
+            (
+                "max_batch_size: 4\ninstance_group [ {\n  count: 1\n  rate_limiter { }\n} ]\n",
+                "c.pbtxt:4:3",
+                "rate limiter",
+            ),
+        ] {
+            fs::write(dir.join("c.pbtxt"), text).unwrap();
+            let output = batchsim(&["import", "triton", "c.pbtxt"], &dir);
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{err}");
+            assert!(output.stdout.is_empty() && err.contains(place), "{err}");
+            assert!(err.to_lowercase().contains(name), "{err}");
+        }
+    }
+}

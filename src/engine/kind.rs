@@ -30,13 +30,14 @@ pub struct Kinds {
     by_tag: Vec<Kind>,
     unit: bool,
     expire: bool,
+    one_shape: bool,
 }
 
 impl Kinds {
     /// All requests are plain: one item, no priority, no timeout, one shape.
     #[must_use]
     pub const fn plain() -> Self {
-        Self { by_tag: Vec::new(), unit: true, expire: false }
+        Self { by_tag: Vec::new(), unit: true, expire: false, one_shape: true }
     }
 
     /// The kinds of tags 0, 1, ….
@@ -45,7 +46,8 @@ impl Kinds {
         let unit = by_tag.iter().all(|k| k.items == 1);
         let expire = by_tag.iter().any(|k| k.timeout < Nanos::MAX);
         let plain = by_tag.iter().all(|k| *k == Kind::default());
-        Self { by_tag: if plain { Vec::new() } else { by_tag }, unit, expire }
+        let one_shape = by_tag.windows(2).all(|two| two[0].shape == two[1].shape);
+        Self { by_tag: if plain { Vec::new() } else { by_tag }, unit, expire, one_shape }
     }
 
     /// The kind of a tag.
@@ -67,6 +69,12 @@ impl Kinds {
     #[must_use]
     pub fn unit(&self) -> bool {
         self.unit || self.by_tag.is_empty()
+    }
+
+    /// Whether all requests have the same shape.
+    #[must_use]
+    pub fn one_shape(&self) -> bool {
+        self.one_shape || self.by_tag.is_empty()
     }
 
     /// Whether any request can expire.

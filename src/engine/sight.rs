@@ -68,6 +68,12 @@ impl Cx {
         self.kinds.unit()
     }
 
+    /// Whether all requests have the same shape.
+    #[must_use]
+    pub fn one_shape(&self) -> bool {
+        self.kinds.one_shape()
+    }
+
     /// Whether any request can expire.
     #[inline(always)]
     #[must_use]

@@ -73,6 +73,8 @@ pub struct Blame {
     pub service: f64,
     /// What its pass took longer because of the others in the batch.
     pub others: f64,
+    /// What its pass took longer because it was padded to a larger size.
+    pub padding: f64,
     /// Ways to and from the server, dispatch, and answers held back to keep an order.
     pub overhead: f64,
 }
@@ -171,7 +173,7 @@ pub struct Trial {
 impl Blame {
     /// The parts with their names, in the order of a request's way.
     #[must_use]
-    pub const fn parts(&self) -> [(&'static str, f64); 7] {
+    pub const fn parts(&self) -> [(&'static str, f64); 8] {
         [
             ("forming", self.forming),
             ("queue", self.queue),
@@ -179,6 +181,7 @@ impl Blame {
             ("in a formed batch", self.formed),
             ("service alone", self.service),
             ("other items", self.others),
+            ("padding", self.padding),
             ("overhead", self.overhead),
         ]
     }

@@ -85,6 +85,13 @@ impl Default for LitServe {
 }
 
 impl LitServe {
+    /// Length of a window; zero where there are none.
+    #[must_use]
+    pub fn window(&self) -> Nanos {
+        let seconds = if self.max_batch_size == 1 { 0.0 } else { self.batch_timeout };
+        Nanos::from_ms(seconds * 1e3)
+    }
+
     pub(super) fn check(&self) -> Result<(), BadParam> {
         check_cap(self.max_batch_size)?;
         for (key, value) in [("batch_timeout", self.batch_timeout), ("timeout", self.timeout)] {
@@ -149,11 +156,10 @@ impl Windows {
     /// The batcher for these parameters.
     #[must_use]
     pub fn new(p: &LitServe) -> Self {
-        let window = if p.max_batch_size == 1 { 0.0 } else { p.batch_timeout };
         let timeout = if p.timeout == 0.0 { Nanos::MAX } else { Nanos::from_ms(p.timeout * 1e3) };
         Self {
             max: p.max_batch_size,
-            window: Nanos::from_ms(window * 1e3),
+            window: p.window(),
             timeout,
             phase: p.window_phase,
             workers: Vec::new(),
@@ -197,10 +203,12 @@ impl Windows {
     /// What came goes to the receivers.
     #[inline(always)]
     fn arrivals(&mut self, cx: &mut Cx) {
-        while cx.queued(LANE) > 0
-            && let Some(at) = self.next(cx.now())
+        while let Some(came) = cx.oldest_arrival(LANE)
+            && let Some(at) = self.next(came)
         {
-            let (slot, now) = (self.receivers[at], cx.now());
+            let slot = self.receivers[at];
+            // One that takes them all takes the last of them now.
+            let now = if self.receivers.len() == 1 { cx.now() } else { came };
             let worker = &self.workers[slot as usize];
             let ends = match worker.end {
                 Nanos::MAX => self.window_end(worker.origin, now) == now,
@@ -213,7 +221,7 @@ impl Windows {
                 1 => u32::MAX,
                 _ => 1,
             };
-            self.take(slot, most.min(self.max - worker.taken), cx);
+            self.take(slot, most.min(self.max - worker.taken), now, cx);
             let full = self.workers[slot as usize].taken >= self.max;
             if full || ends || self.window == Nanos::ZERO {
                 self.receivers.swap_remove(at);
@@ -224,10 +232,9 @@ impl Windows {
         }
     }
 
-    /// A worker takes up to `most` requests that have just come.
+    /// A worker takes up to `most` requests that came until `now`.
     #[inline(always)]
-    fn take(&mut self, slot: Slot, most: u32, cx: &mut Cx) {
-        let now = cx.now();
+    fn take(&mut self, slot: Slot, most: u32, now: Nanos, cx: &mut Cx) {
         let origin = self.workers[slot as usize].origin;
         let end = self.window_end(origin, now);
         self.steps += 1;
@@ -341,6 +348,22 @@ impl Windows {
         }
     }
 
+    /// Sleeps until a request may complete a batch, or starts one and its timer; those before it
+    /// are dealt out then, each in its turn.
+    #[inline(always)]
+    fn interest(&self) -> Interest {
+        let taken = |slot: &Slot| self.workers[*slot as usize].taken;
+        let fullest = |a: u32, b: u32| if a == 0 || b == 0 { 0 } else { a.max(b) };
+        match self.receivers.iter().map(taken).reduce(fullest) {
+            None => Interest::NONE,
+            Some(0) => Interest::queue(1),
+            Some(most) => {
+                let rounds = u64::from(self.max - most - 1) * self.receivers.len() as u64;
+                Interest::queue(u32::try_from(rounds + 1).unwrap_or(u32::MAX))
+            }
+        }
+    }
+
     /// The first windows open once time has come to them.
     #[cold]
     fn begin(&mut self, cx: &mut Cx) {
@@ -394,13 +417,6 @@ impl Batcher for Windows {
         if !self.fired.is_empty() {
             self.ends(cx);
         }
-        match self.receivers.as_slice() {
-            [] => Interest::NONE,
-            [slot] => match self.workers[*slot as usize].taken {
-                0 => Interest::queue(1),
-                taken => Interest::queue(self.max - taken),
-            },
-            _ => Interest::queue(1),
-        }
+        self.interest()
     }
 }

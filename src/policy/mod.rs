@@ -92,6 +92,9 @@ impl Policy {
         match (self.textbook(), self) {
             (Some(law), _) if law.target > 1 => law.wait,
             (_, Self::Triton(p)) if p.max_batch_size > 1 => p.delay(),
+            (_, Self::TorchServe(p)) if p.batch_size > 1 => p.delay(),
+            (_, Self::Mosec(p)) if p.max_batch_size > 1 => p.wait(),
+            (_, Self::LitServe(p)) => p.window(),
             _ => Nanos::ZERO,
         }
     }

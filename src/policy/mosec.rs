@@ -97,6 +97,13 @@ impl Default for Mosec {
 }
 
 impl Mosec {
+    /// How long a worker waits for more after its first request.
+    #[must_use]
+    pub fn wait(&self) -> Nanos {
+        let asked = if self.max_wait_time == 0 { DEFAULT_WAIT_MS } else { self.max_wait_time };
+        Nanos(u64::from(asked) * MS).plus(self.timer_extra)
+    }
+
     pub(super) fn check(&self) -> Result<(), BadParam> {
         check_cap(self.max_batch_size)?;
         if self.capacity == 0 {
@@ -152,10 +159,9 @@ impl Channel {
     /// The batcher for these parameters.
     #[must_use]
     pub fn new(p: &Mosec) -> Self {
-        let wait_ms = if p.max_wait_time == 0 { DEFAULT_WAIT_MS } else { p.max_wait_time };
         Self {
             max: p.max_batch_size,
-            wait: Nanos(u64::from(wait_ms) * MS).plus(p.timer_extra),
+            wait: p.wait(),
             capacity: p.capacity,
             timeout: Nanos(u64::from(p.timeout) * MS),
             workers: Vec::new(),
@@ -305,6 +311,25 @@ impl Channel {
         }
     }
 
+    /// Sleeps until a request sets a timer or completes a batch; those before it are dealt out
+    /// then, each in its turn.
+    #[inline(always)]
+    fn interest(&self) -> Interest {
+        let line = self.receivers.len() as u64;
+        let mut wanted = u64::MAX;
+        for (at, slot) in (1..).zip(&self.receivers) {
+            if at >= wanted {
+                break;
+            }
+            wanted = wanted.min(match self.workers[*slot as usize].used {
+                0 => at,
+                used => at + u64::from(self.max - used - 1) * line,
+            });
+        }
+        // More than a queue can hold never come.
+        Interest::queue(u32::try_from(wanted).unwrap_or(u32::MAX))
+    }
+
     /// Clients whose patience has ended get their 408.
     fn give_up(&mut self, cx: &mut Cx) {
         let late = |rid: Rid, cx: &Cx| cx.arrival(rid).plus(self.timeout) <= cx.now();
@@ -381,12 +406,6 @@ impl Batcher for Channel {
         if cx.draining() && self.oldest(cx).is_none() {
             cx.cancel(PATIENCE);
         }
-        match self.receivers.front() {
-            None => Interest::NONE,
-            Some(&slot) => match self.workers[slot as usize].used {
-                used if self.receivers.len() == 1 && used > 0 => Interest::queue(self.max - used),
-                _ => Interest::queue(1),
-            },
-        }
+        self.interest()
     }
 }

@@ -94,6 +94,12 @@ impl Default for TorchServe {
 }
 
 impl TorchServe {
+    /// How long a worker waits for more after its first request.
+    #[must_use]
+    pub fn delay(&self) -> Nanos {
+        Nanos(u64::from(self.max_batch_delay) * MS)
+    }
+
     /// Requests of a batch when the queue never empties: pairs when the delay is 0.
     pub(super) fn saturated_batch(&self) -> u32 {
         if self.max_batch_delay == 0 { self.batch_size.min(2) } else { self.batch_size }

@@ -10,13 +10,14 @@ const WIDTH: usize = 96;
 const LINES: usize = 14;
 
 /// What a part means.
-const MEANINGS: [&str; 7] = [
+const MEANINGS: [&str; 8] = [
     "an instance was idle, the rule held it",
     "all instances were busy",
     "all busy, after a batch had left with room for it",
     "all busy, in a batch that was formed already",
     "its pass, as if alone",
     "its pass, because of the others in the batch",
+    "its pass, because it was padded to a larger size",
     "ways, dispatch, order of answers",
 ];
 
@@ -123,6 +124,9 @@ fn blame_grid(e: &Explanation) -> Grid {
     let [share, mean, all_share, all_mean] =
         [&e.above.share, &e.above.mean_ms, &e.all.share, &e.all.mean_ms].map(parts);
     for (i, (name, value)) in share.iter().enumerate() {
+        if all_mean[i].1 == 0.0 {
+            continue;
+        }
         grid.row(vec![
             (*name).to_owned(),
             percent(*value),
@@ -157,7 +161,8 @@ fn verdict(e: &Explanation, (worst, share): (&str, f64)) -> String {
         .find(|(_, (name, _))| *name == worst)
         .map_or("", |(meaning, _)| meaning);
     let percent = decimals(share * 100.0, 0);
-    format!("Most of {}: {worst}, {percent} % ({what}).", percentile(e.quantile))
+    let percentile = percentile(e.quantile);
+    format!("The largest part at {percentile} and above: {worst}, {percent} % ({what}).")
 }
 
 fn reasons_grid(e: &Explanation) -> Grid {

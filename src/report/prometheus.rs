@@ -6,7 +6,7 @@ use crate::outcome::{Cell, Latency};
 use std::fmt::Write as _;
 
 /// Servers whose metrics are known, by kind of policy.
-pub const WATCHED: &[&str] = &["triton", "torchserve"];
+pub const WATCHED: &[&str] = &["triton", "torchserve", "mosec"];
 
 /// Window of all rates.
 const WINDOW: &str = "5m";
@@ -60,6 +60,7 @@ pub fn prometheus(cell: &Cell, scenario: &str, model: &str) -> Result<String, (S
     let rules = match cell.policy.kind.as_str() {
         "triton" => triton(&facts, model),
         "torchserve" => torchserve(&facts, model),
+        "mosec" => mosec(&facts),
         kind => {
             return Err((
                 format!("the metrics of kind \"{kind}\" are not known"),
@@ -111,13 +112,13 @@ fn ms(value: f64) -> String {
 }
 
 /// Mean latency, load and capacity: rules that every server has.
-fn shared(facts: &Facts<'_>, requests: &str, duration: &str) -> Vec<Rule> {
+fn shared(facts: &Facts<'_>, requests: &str, mean_ms: &str) -> Vec<Rule> {
     let Facts { cell, latency, .. } = facts;
     let per_s = cell.rate_per_s;
     let mut rules = vec![
         Rule {
             name: "LatencyAboveSimulated",
-            expr: format!("{} > {}", mean_ms(duration, requests), number(latency.mean * ABOVE)),
+            expr: format!("{mean_ms} > {}", number(latency.mean * ABOVE)),
             summary: "the mean latency is 25 % above the simulated one".to_owned(),
             expected: format!(
                 "mean {}; p50 {}, p99 {}",
@@ -169,7 +170,7 @@ fn triton(facts: &Facts<'_>, model: &str) -> Vec<Rule> {
     let (success, failure) = (of("request_success"), of("request_failure"));
     let (items, passes) = (of("count"), of("exec_count"));
     let cell = facts.cell;
-    let mut rules = shared(facts, &success, &of("request_duration_us"));
+    let mut rules = shared(facts, &success, &mean_ms(&of("request_duration_us"), &success));
     rules.push(queue_rule(facts, &of("queue_duration_us"), &success));
     let batch = cell.batch_size.mean;
     rules.push(Rule {
@@ -225,7 +226,8 @@ fn triton(facts: &Facts<'_>, model: &str) -> Vec<Rule> {
 fn torchserve(facts: &Facts<'_>, model: &str) -> Vec<Rule> {
     let of = |metric: &str| format!("ts_{metric}{{model_name={}}}", quoted(model));
     let requests = of("inference_requests_total");
-    let mut rules = shared(facts, &requests, &of("inference_latency_microseconds"));
+    let latency = mean_ms(&of("inference_latency_microseconds"), &requests);
+    let mut rules = shared(facts, &requests, &latency);
     rules.push(queue_rule(facts, &of("queue_latency_microseconds"), &requests));
     let longest = facts.cell.queue_ms.as_ref().map_or(facts.queue_ms, |q| q.p99);
     rules.push(Rule {
@@ -245,6 +247,52 @@ fn torchserve(facts: &Facts<'_>, model: &str) -> Vec<Rule> {
             number(facts.refused + REFUSED)
         ),
         summary: "more requests get a 5XX than simulated (503: the queue is full)".to_owned(),
+        expected: format!("{} %", decimals(facts.refused * 100.0, 3)),
+    });
+    rules
+}
+
+/// mosec counts per stage and worker, and for the whole service as stage `total`; it names no
+/// model.
+fn mosec(facts: &Facts<'_>) -> Vec<Rule> {
+    let requests = "mosec_service_throughput_total";
+    let total =
+        |what| rate_of(&format!("mosec_service_process_duration_second_{what}{{stage=\"total\"}}"));
+    let latency = format!("{} / {} * 1000", total("sum"), total("count"));
+    let mut rules = shared(facts, requests, &latency);
+    let batch = facts.cell.batch_size.mean;
+    rules.push(Rule {
+        name: "BatchesSmallerThanSimulated",
+        expr: format!(
+            "{} / {} < {} and {} > {}",
+            rate_of("mosec_service_batch_size_sum"),
+            rate_of("mosec_service_batch_size_count"),
+            number((batch * BELOW).max(1.0)),
+            rate_of(requests),
+            number(facts.cell.rate_per_s * 0.9)
+        ),
+        summary: "batches are smaller than simulated at this load".to_owned(),
+        expected: format!("{} requests in a batch", decimals(batch, 2)),
+    });
+    let here = facts.cell.throughput_per_s * facts.latency.mean / 1e3;
+    rules.push(Rule {
+        name: "MoreInServiceThanSimulated",
+        expr: format!(
+            "sum(mosec_service_remaining_task) > {}",
+            number((here * 4.0).max(here + 10.0).ceil())
+        ),
+        summary: "far more requests are in the server than simulated".to_owned(),
+        expected: format!("{} on average", decimals(here, 1)),
+    });
+    rules.push(Rule {
+        name: "RequestsRefused",
+        expr: format!(
+            "{} / {} > {}",
+            rate_of(&format!("{requests}{{code!=\"200\"}}")),
+            rate_of(requests),
+            number(facts.refused + REFUSED)
+        ),
+        summary: "more requests fail than simulated (429: queue full, 408: timeout)".to_owned(),
         expected: format!("{} %", decimals(facts.refused * 100.0, 3)),
     });
     rules

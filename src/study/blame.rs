@@ -23,6 +23,8 @@ pub struct Parts {
     pub service: u64,
     /// What its pass took longer because of the others in the batch.
     pub others: u64,
+    /// What its pass took longer because it was padded to a larger size.
+    pub padding: u64,
     /// Its answer was held back to keep an order.
     pub held: u64,
     /// On the way back.
@@ -41,6 +43,7 @@ impl Parts {
             + self.dispatch
             + self.service
             + self.others
+            + self.padding
             + self.held
             + self.response
     }
@@ -160,7 +163,9 @@ pub fn blame(flight: &Flight, around: &Surroundings<'_>) -> Vec<Blamed> {
         for member in flight.of(pass) {
             let waits = Waits::of(member, number, flight, around, &lefts, &idle);
             let took = pass.took_ns.unwrap_or(0);
-            let alone = alone_ns(member.items, pass.ran_as, took, around.cost);
+            // Jitter keeps its factor.
+            let share = |items| share_ns(items, pass.ran_as, took, around.cost);
+            let (alone, unpadded) = (share(member.items), share(pass.size));
             let parts = Parts {
                 inbound: around.inbound.0,
                 forming: waits.forming,
@@ -169,7 +174,8 @@ pub fn blame(flight: &Flight, around: &Surroundings<'_>) -> Vec<Blamed> {
                 formed: waits.formed,
                 dispatch: around.dispatch.0,
                 service: alone,
-                others: took - alone,
+                others: unpadded.saturating_sub(alone),
+                padding: took - unpadded.max(alone),
                 held: answered - done,
                 response: around.response.0,
             };
@@ -179,8 +185,8 @@ pub fn blame(flight: &Flight, around: &Surroundings<'_>) -> Vec<Blamed> {
     all
 }
 
-/// What a pass would have taken with this request alone; jitter keeps its factor.
-fn alone_ns(items: u32, ran_as: u32, took: u64, cost: &Cost) -> u64 {
+/// What a pass would have taken with so many items.
+fn share_ns(items: u32, ran_as: u32, took: u64, cost: &Cost) -> u64 {
     let (own, whole) = (cost.service_ns(items), cost.service_ns(ran_as));
     let scaled = u128::from(took) * u128::from(own) / u128::from(whole.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX).min(took)

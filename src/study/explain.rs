@@ -78,7 +78,6 @@ pub fn explain(
     let judged = || run.judged();
     let above: Vec<&Blamed> = judged().filter(|b| b.parts.total() >= quantile_ns).collect();
     let (bursts, spells) = bursts(&run, question.slowest);
-    let capacity = labelled.policy.saturated_batch();
     let explanation = Explanation {
         schema: SCHEMA,
         tool: tool(),
@@ -87,7 +86,7 @@ pub fn explain(
         seed: scenario.seed,
         policy: policy_info(scenario.cell_label(server, labelled), labelled),
         rate_per_s: scenario.total_rate_per_s(),
-        capacity_per_s: server.cost.capacity_per_s(capacity, server.instances),
+        capacity_per_s: scenario.capacity_per_s(server, &labelled.policy),
         stable: !must_grow(&bench),
         requests: run.requests(),
         quantile: question.quantile,
@@ -112,6 +111,8 @@ struct Run {
     lost: Lost,
     /// Requests that arrived before are start-up.
     from_ns: u64,
+    /// Between the leaving of a batch and the start of its pass.
+    dispatch_ns: u64,
     stalled: Option<u64>,
 }
 
@@ -133,7 +134,8 @@ impl Run {
                 lost.arrived.get(skipped).copied().unwrap_or(0)
             }
         };
-        Self { flight, blamed, lost, from_ns, stalled: ending.stalled }
+        let dispatch_ns = bench.server.overhead.dispatch.0;
+        Self { flight, blamed, lost, from_ns, dispatch_ns, stalled: ending.stalled }
     }
 
     fn judged(&self) -> impl Iterator<Item = &Blamed> {
@@ -208,6 +210,7 @@ fn scaled(parts: &[&Parts], factor: f64) -> Blame {
         formed: sum(|p| p.formed),
         service: sum(|p| p.service),
         others: sum(|p| p.others),
+        padding: sum(|p| p.padding),
         overhead: sum(Parts::overhead),
     }
 }
@@ -276,7 +279,10 @@ fn burst(run: &Run, blamed: &Blamed, arrivals: &[u64]) -> Burst {
     let zero = blamed.arrival_ns;
     // From the batches that ran when it came: one for each instance at the most.
     let after = passes.partition_point(|p| p.left_ns < zero);
-    let running = |p: &crate::engine::Pass| p.left_ns.saturating_add(p.took_ns.unwrap_or(0)) > zero;
+    let done = |p: &crate::engine::Pass| {
+        p.left_ns.saturating_add(run.dispatch_ns).saturating_add(p.took_ns.unwrap_or(0))
+    };
+    let running = |p: &crate::engine::Pass| done(p) > zero;
     let first = (after.saturating_sub(64)..after).find(|i| running(&passes[*i])).unwrap_or(after);
     let mut before = zero;
     let mut batches = Vec::new();
@@ -288,7 +294,7 @@ fn burst(run: &Run, blamed: &Blamed, arrivals: &[u64]) -> Burst {
         let at = pass.left_ns;
         batches.push(BurstBatch {
             at_ms: after_ms(at, zero),
-            done_ms: after_ms(at.saturating_add(pass.took_ns.unwrap_or(0)), zero),
+            done_ms: after_ms(done(pass), zero),
             instance: pass.slot,
             size: pass.size,
             reason: pass.reason.name().to_owned(),

@@ -16,7 +16,18 @@ pub(super) fn traps(policy: &Policy, place: &Place<'_>) -> Vec<Trap> {
 fn wait_key(policy: &Policy) -> &'static str {
     match policy {
         Policy::Triton(_) => "max_queue_delay_microseconds",
+        Policy::TorchServe(_) => "maxBatchDelay",
+        Policy::Mosec(_) => "max_wait_time",
+        Policy::LitServe(_) => "batch_timeout",
         _ => "max_wait",
+    }
+}
+
+/// The key of the largest batch, by the policy's own name.
+fn cap_key(policy: &Policy) -> &'static str {
+    match policy {
+        Policy::TorchServe(_) => "batchSize",
+        _ => "max_batch_size",
     }
 }
 
@@ -31,9 +42,11 @@ fn wait_over_objective(policy: &Policy, place: &Place<'_>) -> Option<Trap> {
         return None;
     }
     let key = wait_key(policy);
+    // LitServe's windows run whether or not anything is there.
+    let up_to = if matches!(policy, Policy::LitServe(_)) { "up to " } else { "" };
     let what = format!(
-        "{key} holds a lone request for {}; with its pass that makes {}, which misses `{expr}` on \
-         an idle server.",
+        "{key} holds a lone request for {up_to}{}; with its pass that makes {}, which misses \
+         `{expr}` on an idle server.",
         ms(wait.as_ms()),
         ms(alone),
     );
@@ -54,11 +67,12 @@ fn cap_out_of_reach(policy: &Policy, place: &Place<'_>) -> Option<Trap> {
     if cap < 2 || grows || f64::from(cap) <= most || held(policy) == Nanos::ZERO {
         return None;
     }
+    let key = cap_key(policy);
     let what = format!(
-        "max_batch_size {cap} is out of reach at this load: about {usual:.0} requests come \
-         together during a wait and a pass, hardly ever more than {most:.0}. So batches leave by \
-         the timer, and every idle spell pays it in full.",
+        "{key} {cap} is out of reach at this load: about {usual:.1} requests come together during \
+         a wait and a pass, hardly ever more than {most:.0}. So batches leave by the timer, and \
+         every idle spell pays it in full.",
     );
-    let help = format!("set max_batch_size near {}, or the wait to 0", most.ceil());
-    Some(Trap::new("cap-out-of-reach", "max_batch_size", what, help))
+    let help = format!("set {key} near {}, or the shortest wait", most.ceil());
+    Some(Trap::new("cap-out-of-reach", key, what, help))
 }

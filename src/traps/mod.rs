@@ -4,14 +4,18 @@
 //! one policy on one server under one load, and is silent where the setting does what it seems to.
 
 mod common;
-pub mod mosec;
-pub mod torchserve;
+mod litserve;
+mod mosec;
+mod torchserve;
 mod triton;
 
 use crate::cost::Cost;
 use crate::policy::Policy;
-use crate::scenario::{Labelled, Load, Metric, Op, Scenario, Server};
+use crate::scenario::{Labelled, Load, Metric, Op, Overhead, Scenario, Server};
 use crate::time::Nanos;
+
+/// Below this share of busy time instances hardly ever meet, and a pass is hardly ever waited for.
+const LIGHT: f64 = 0.1;
 
 /// A trap that a setting has walked into.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,24 +54,13 @@ pub fn traps(scenario: &Scenario, server: &Server, labelled: &Labelled) -> Vec<T
     let place = Place::of(scenario, server, labelled);
     let mut found = match &labelled.policy {
         Policy::Triton(policy) => triton::traps(policy, &place),
-        other => by_kind(other, &place),
+        Policy::TorchServe(policy) => torchserve::traps(policy, &place),
+        Policy::Mosec(policy) => mosec::traps(policy, &place),
+        Policy::LitServe(policy) => litserve::traps(policy, &place),
+        _ => Vec::new(),
     };
     found.extend(common::traps(&labelled.policy, &place));
     found
-}
-
-/// Servers whose settings are read by their own names.
-fn by_kind(policy: &Policy, place: &Place<'_>) -> Vec<Trap> {
-    let Ok(written) = serde_json::to_value(policy) else { return Vec::new() };
-    match policy.kind() {
-        "torchserve" => serde_json::from_value(written)
-            .map(|setting| torchserve::traps(&setting, place))
-            .unwrap_or_default(),
-        "mosec" => serde_json::from_value(written)
-            .map(|setting| mosec::traps(&setting, place))
-            .unwrap_or_default(),
-        _ => Vec::new(),
-    }
 }
 
 /// The load and the server around a policy.
@@ -79,6 +72,8 @@ pub struct Place<'a> {
     pub instances: u32,
     /// Cost of a pass.
     pub cost: &'a Cost,
+    /// Times around a pass.
+    pub overhead: &'a Overhead,
     /// Share of each shape in the load; one entry where all requests are alike.
     pub shapes: Vec<f64>,
     /// The shortest latency objective of a quantile or a share, ms, and how it is written.
@@ -105,6 +100,7 @@ impl<'a> Place<'a> {
             rate_per_s: load.mean_per_s,
             instances: server.instances,
             cost: &server.cost,
+            overhead: &server.overhead,
             shapes: shapes(scenario),
             objective: limits.min_by(|a, b| a.0.total_cmp(&b.0)),
             outside: scenario.outside(server),
@@ -117,9 +113,14 @@ impl<'a> Place<'a> {
         Nanos(self.cost.service_ns(n)).as_ms()
     }
 
+    /// From the leaving of a batch of `n` requests until its instance can take the next, ms.
+    fn held_ms(&self, n: u32) -> f64 {
+        self.pass_ms(n) + self.overhead.between(f64::from(n)) * 1e3
+    }
+
     /// Items per second where every batch has `n` items.
     fn capacity(&self, n: u32) -> f64 {
-        f64::from(n) * f64::from(self.instances) * 1e3 / self.pass_ms(n)
+        f64::from(n) * f64::from(self.instances) * 1e3 / self.held_ms(n)
     }
 
     /// Share of time that instances would be busy with single requests, at most 1; unknown loads
@@ -134,7 +135,7 @@ impl<'a> Place<'a> {
 fn held(policy: &Policy) -> Nanos {
     match policy {
         Policy::Triton(p) => p.delay(),
-        other => other.textbook().map_or(Nanos::ZERO, |law| law.wait),
+        other => other.textbook().map_or_else(|| other.max_wait(), |law| law.wait),
     }
 }
 
@@ -151,6 +152,28 @@ fn shapes(scenario: &Scenario) -> Vec<f64> {
     }
     let all: f64 = found.iter().map(|(_, rate)| rate).sum();
     found.into_iter().map(|(_, rate)| rate / all).collect()
+}
+
+/// A wait below this share of a pass hardly shows.
+const SHORT: f64 = 0.25;
+
+/// Whether a wait that begins anew with every batch shows: it is not short beside a pass, batches
+/// hold more than one, and the queue is not so long that they are full at once.
+fn restarts(wait: Nanos, cap: u32, place: &Place<'_>) -> bool {
+    let saturated = place.rate_per_s.is_some_and(|rate| rate >= place.capacity(cap));
+    cap > 1 && wait.as_ms() >= SHORT * place.pass_ms(1) && !saturated
+}
+
+/// What all workers that compete for requests have in common.
+fn compete(place: &Place<'_>, cap: u32) -> Option<String> {
+    let light = place.busy() < LIGHT;
+    (place.instances > 1 && cap > 1 && !light).then(|| {
+        format!(
+            "{} workers compete for every request: while several are idle they share a burst, and \
+             each fills its own batch of up to {cap}",
+            place.instances
+        )
+    })
 }
 
 /// Milliseconds as people write them.

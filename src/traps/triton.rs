@@ -1,11 +1,9 @@
 //! Traps of Triton's dynamic batcher.
 
-use super::{Place, Trap, list, ms};
+use super::{LIGHT, Place, Trap, list, ms};
 use crate::number::{count, rate};
 use crate::policy::{Policy, QueuePolicy, TimeoutAction, Triton};
 
-/// Below this share of busy time a pass is hardly ever waited for.
-const LIGHT: f64 = 0.1;
 /// A limit that is never reached.
 const NEVER_REACHED: u32 = 10_000;
 /// The last release that keeps answers in order.

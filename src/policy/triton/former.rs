@@ -100,7 +100,7 @@ impl Former {
             ordered: p.keeps_order(),
             default_level: p.default_priority_level,
             priorities: p.priority_levels,
-            simple: !p.enforce_shapes && levels.lanes() == 1 && !levels.expire,
+            simple: levels.lanes() == 1 && !levels.expire,
             levels,
             state: State::Asleep,
             formed: VecDeque::new(),
@@ -373,15 +373,25 @@ impl Former {
         {
             return Interest::any(waiting + 1);
         }
-        let mut wanted = self.next_preferred;
-        if self.delay == Nanos::ZERO && self.forming == Forming::Queued && !self.levels.expire {
-            // Each arrival joins the payload; it is the same to let them join together, once it
-            // reaches its size or an instance takes it.
-            let base = self.base(cx);
-            let next = self.preferred.iter().copied().find(|&size| size > base);
-            wanted = wanted.max(next.unwrap_or(self.max).saturating_sub(base));
+        Interest::any(self.next_preferred.max(self.joining(cx)).max(waiting + 1))
+    }
+
+    /// How many requests join the queued payload as they come. It is the same to let them join
+    /// together, once it reaches its size or an instance takes it.
+    fn joining(&self, cx: &Cx) -> u32 {
+        let grows = self.delay == Nanos::ZERO
+            && self.forming == Forming::Queued
+            && !self.levels.expire
+            && !self.enforce_shapes
+            && !self.saturated
+            && cx.unit_items()
+            && self.slot(cx);
+        if !grows {
+            return 0;
         }
-        Interest::any(wanted.max(waiting + 1))
+        let base = self.base(cx);
+        let next = self.preferred.iter().copied().find(|&size| size > base);
+        next.unwrap_or(self.max).saturating_sub(base)
     }
 }
 
@@ -414,6 +424,10 @@ impl Batcher for Former {
         if self.prefetch { u32::MAX } else { self.levels.room(lane, cx) }
     }
 
+    fn places(&self, cx: &Cx) -> u32 {
+        self.joining(cx)
+    }
+
     fn hears_arrivals(&self) -> bool {
         // A kept scan must know of requests that join before it.
         self.levels.expire && self.levels.lanes() > 1
@@ -436,6 +450,7 @@ impl Batcher for Former {
     fn settle(&mut self, cx: &mut Cx) -> Interest {
         if !self.begun {
             self.begun = true;
+            self.simple &= !self.enforce_shapes || cx.one_shape();
             self.parked = (0..cx.slots()).collect();
         }
         if self.waiting(cx) > self.seen && self.woken(cx) {
