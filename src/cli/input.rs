@@ -123,6 +123,28 @@ fn cost(cost: &Cost) -> String {
     let ms = |t: Nanos| format!("{} ms", decimals_short(t.as_ms()));
     match cost {
         Cost::Affine(c) => format!("{} + {} per item", ms(c.fixed), ms(c.per_item)),
+        Cost::FloorLinear(c) => format!(
+            "the larger of {} and {} + {} per item",
+            ms(c.floor),
+            ms(c.fixed),
+            ms(c.per_item)
+        ),
+        Cost::Roof(c) => format!(
+            "roof of {} and {} per item, sharpness {}",
+            ms(c.floor),
+            ms(c.per_item),
+            decimals_short(c.sharpness)
+        ),
+        Cost::TwoPiece(c) => format!(
+            "{} + {} per item, {} above {} items",
+            ms(c.fixed),
+            ms(c.per_item),
+            ms(c.per_item_after),
+            c.knee
+        ),
+        Cost::Tiled(c) => {
+            format!("{} + {} per tile of {} items", ms(c.fixed), ms(c.per_tile), c.tile)
+        }
         Cost::Table(c) => format!("cost table of {} sizes", c.points.len()),
         Cost::File(c) => format!("cost from {}", c.file),
     }

@@ -4,15 +4,23 @@
 //! does not depend on the batch (kernel launches, weight reads).
 
 mod affine;
+mod floor_linear;
 mod jitter;
 mod model;
+mod roof;
 mod table;
+mod tiled;
+mod two_piece;
 
 use crate::tagged::{BadParam, params, tagged};
 pub use affine::Affine;
+pub use floor_linear::FloorLinear;
 pub use jitter::{Erlang, Exponential, Jitter, Lognormal, NoJitter, TwoPhase, Uniform};
 pub use model::{CostModel, FixedCost, JitteredCost};
+pub use roof::Roof;
 pub use table::{Beyond, Point, Table};
+pub use tiled::Tiled;
+pub use two_piece::TwoPiece;
 
 params! {
     /// A cost model kept in a file of its own, written by `calibrate` or by hand.
@@ -26,6 +34,10 @@ tagged! {
     /// The parameters of a cost model, as a scenario gives them.
     pub enum Cost {
         "affine" => Affine(Affine),
+        "floor-linear" => FloorLinear(FloorLinear),
+        "roof" => Roof(Roof),
+        "two-piece" => TwoPiece(TwoPiece),
+        "tiled" => Tiled(Tiled),
         "table" => Table(Table),
         "file" => File(CostFile),
     }
@@ -39,6 +51,10 @@ impl Cost {
     pub fn check(&self) -> Result<(), BadParam> {
         match self {
             Self::Affine(c) => c.check(),
+            Self::FloorLinear(c) => c.check(),
+            Self::Roof(c) => c.check(),
+            Self::TwoPiece(c) => c.check(),
+            Self::Tiled(c) => c.check(),
             Self::Table(c) => c.check(),
             Self::File(_) => Ok(()),
         }
@@ -51,6 +67,10 @@ impl Cost {
     pub fn service_ns(&self, items: u32) -> u64 {
         match self {
             Self::Affine(c) => c.service_ns(items),
+            Self::FloorLinear(c) => c.service_ns(items),
+            Self::Roof(c) => c.service_ns(items),
+            Self::TwoPiece(c) => c.service_ns(items),
+            Self::Tiled(c) => c.service_ns(items),
             Self::Table(c) => c.service_ns(items),
             // A resolved scenario holds the file's content instead.
             Self::File(_) => 1,

@@ -104,28 +104,74 @@ type CostChange = fn(&mut Cost, f64) -> bool;
 
 /// The parts of a cost, and how to change them; a change that does not apply says so.
 fn costs() -> [(&'static str, CostChange); 3] {
-    let fixed: CostChange = |cost, factor| match cost {
+    [("fixed cost", fixed), ("per-item cost", per_item), ("cost of every batch", whole)]
+}
+
+/// What a pass takes whatever its size.
+fn fixed(cost: &mut Cost, factor: f64) -> bool {
+    match cost {
         Cost::Affine(c) => {
             c.fixed = scaled(c.fixed, factor);
             true
         }
+        Cost::FloorLinear(c) => {
+            c.floor = scaled(c.floor, factor);
+            c.fixed = scaled(c.fixed, factor);
+            true
+        }
+        Cost::Roof(c) => {
+            c.floor = scaled(c.floor, factor);
+            true
+        }
+        Cost::TwoPiece(c) => {
+            c.fixed = scaled(c.fixed, factor);
+            true
+        }
+        Cost::Tiled(c) => {
+            c.fixed = scaled(c.fixed, factor);
+            true
+        }
         _ => false,
-    };
-    let per_item: CostChange = |cost, factor| match cost {
+    }
+}
+
+/// What items add.
+fn per_item(cost: &mut Cost, factor: f64) -> bool {
+    match cost {
         Cost::Affine(c) => {
             c.per_item = scaled(c.per_item, factor);
             true
         }
+        Cost::FloorLinear(c) => {
+            c.per_item = scaled(c.per_item, factor);
+            true
+        }
+        Cost::Roof(c) => {
+            c.per_item = scaled(c.per_item, factor);
+            true
+        }
+        Cost::TwoPiece(c) => {
+            c.per_item = scaled(c.per_item, factor);
+            c.per_item_after = scaled(c.per_item_after, factor);
+            true
+        }
+        Cost::Tiled(c) => {
+            c.per_tile = scaled(c.per_tile, factor);
+            true
+        }
         _ => false,
-    };
-    let whole: CostChange = |cost, factor| match cost {
+    }
+}
+
+/// All of a table: it has no parts.
+fn whole(cost: &mut Cost, factor: f64) -> bool {
+    match cost {
         Cost::Table(c) => {
             c.points.iter_mut().for_each(|p| p.time = scaled(p.time, factor));
             true
         }
         _ => false,
-    };
-    [("fixed cost", fixed), ("per-item cost", per_item), ("cost of every batch", whole)]
+    }
 }
 
 #[expect(
