@@ -75,8 +75,24 @@ fn wrong_sizes_are_two() {
     }
 }
 
-const SMALL: &[&str] = &["--layers", "1", "--hidden", "32", "--heads", "4", "--seq", "5",
-    "--side", "9", "--channels", "4", "--context", "6", "--threads", "1"];
+const SMALL: &[&str] = &[
+    "--layers",
+    "1",
+    "--hidden",
+    "32",
+    "--heads",
+    "4",
+    "--seq",
+    "5",
+    "--side",
+    "9",
+    "--channels",
+    "4",
+    "--context",
+    "6",
+    "--threads",
+    "1",
+];
 
 #[test]
 fn every_model_is_measured_and_written() {

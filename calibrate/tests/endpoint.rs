@@ -69,7 +69,11 @@ fn answer(path: &str, body: &[u8], seen: &Seen) -> (&'static str, &'static str, 
             let batch = request["inputs"][0]["shape"][0].as_u64().unwrap();
             seen.lock().unwrap().push(request);
             if batch > 8 {
-                return ("400 Bad Request", json, json!({ "error": "max_batch_size 8" }).to_string());
+                return (
+                    "400 Bad Request",
+                    json,
+                    json!({ "error": "max_batch_size 8" }).to_string(),
+                );
             }
             ("200 OK", json, json!({ "outputs": [] }).to_string())
         }
@@ -121,8 +125,7 @@ fn a_payload_is_repeated() {
 #[test]
 fn tokens_are_streamed() {
     let (url, seen) = serve();
-    let protocol =
-        Protocol::OpenAi { prompt: "p".into(), max_tokens: 2, first_token: true };
+    let protocol = Protocol::OpenAi { prompt: "p".into(), max_tokens: 2, first_token: true };
     let mut server = Endpoint::new(&url, "m", protocol).unwrap();
     server.prepare(2).unwrap();
     assert!(server.pass(2).unwrap() > 0);
