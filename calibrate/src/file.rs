@@ -1,13 +1,16 @@
 //! The result as a file: `batchsim` reads its `cost`, people and `calibrate fit` the rest.
 
 use crate::device::Description;
-use crate::method::{Drift, Measured, Plan, stats};
+use crate::method::{DRIFT_RERUN, Drift, Measured, Plan, stats};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
 /// Shares of the samples that are kept of each size.
 const QUANTILES: [f64; 11] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999];
+
+/// Difference between two sweeps above which nothing is concluded from them.
+const TOO_UNCERTAIN: f64 = 0.05;
 
 /// The file.
 #[derive(Clone, Debug, Serialize)]
@@ -119,7 +122,7 @@ impl Calibration {
             schema: 1,
             tool: format!("calibrate {}", env!("CARGO_PKG_VERSION")),
             cost: Table { kind: "table", points: table.collect(), beyond: "extend" },
-            meaning: crate::meaning::meaning(&medians, &from),
+            meaning: meaning(of, &points, &medians, &from),
             warnings: warnings(of, &points),
             provenance: from,
             seed: plan.seed,
@@ -158,6 +161,29 @@ fn point(batch: u32, samples: &crate::method::Samples, memory_bytes: Option<u64>
     }
 }
 
+/// What it shows, unless the times do not repeat well enough to show anything.
+fn meaning(
+    of: &Measured,
+    points: &[Point],
+    medians: &[(u32, f64)],
+    from: &Description,
+) -> Vec<String> {
+    let noisy = points.iter().filter(|p| p.noisy).count();
+    match of.repeatability {
+        Some((median, _)) if median > TOO_UNCERTAIN => vec![format!(
+            "The times are too uncertain to say what batching gains: a second sweep differs by \
+             {:.0} % (median). Measure again on a quiet machine.",
+            100.0 * median
+        )],
+        None if 2 * noisy > points.len() => vec![
+            "The times are too uncertain to say what batching gains: most medians never became \
+             precise. Measure again on a quiet machine."
+                .into(),
+        ],
+        _ => crate::meaning::meaning(medians, from),
+    }
+}
+
 /// What to be careful about, in words.
 fn warnings(of: &Measured, points: &[Point]) -> Vec<String> {
     let mut out = Vec::new();
@@ -172,6 +198,16 @@ fn warnings(of: &Measured, points: &[Point]) -> Vec<String> {
         out.push(format!(
             "times changed by {:+.1} % (95 % interval {:+.1} to {:+.1} %) during the sweep{again}",
             100.0 * drift.change,
+            100.0 * drift.interval[0],
+            100.0 * drift.interval[1],
+        ));
+    }
+    if let Some(drift) = of.drift
+        && !drift.flagged()
+        && drift.interval[1] - drift.interval[0] > 2.0 * DRIFT_RERUN
+    {
+        out.push(format!(
+            "whether times drifted cannot be told: the 95 % interval is {:+.1} to {:+.1} %",
             100.0 * drift.interval[0],
             100.0 * drift.interval[1],
         ));

@@ -178,3 +178,17 @@ fn progress_never_promises_more_than_the_budget() {
     assert_eq!(seen.0.last().unwrap(), &(1.0, 0));
     assert!(seen.0.iter().all(|(d, l)| (0.0..=1.0).contains(d) && *l <= plan().budget_ns));
 }
+
+#[test]
+fn nothing_is_concluded_from_times_that_do_not_repeat() {
+    let file = |noise: f64| {
+        let plan = Plan { repeat: true, max_samples: 40, refine_most: 0, ..plan() };
+        let (measured, fake) = run(Script { noise, ..Script::default() }, &plan);
+        Calibration::new(&measured, fake.describe(), &plan, None)
+    };
+    assert!(file(0.001).meaning[1].starts_with("Batching pays"));
+    let wild = file(0.8);
+    assert_eq!(wild.meaning.len(), 1);
+    assert!(wild.meaning[0].contains("too uncertain"), "{:?}", wild.meaning);
+    assert!(wild.warnings.iter().any(|w| w.contains("cannot be told")), "{:?}", wild.warnings);
+}
