@@ -10,10 +10,6 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
         "Cost" => (
             "costs",
             &[
-                "floor-linear",
-                "roof",
-                "two-piece",
-                "tiled",
                 "padded",
                 "length",
                 "step-linear",
