@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Plan::default()
     };
     let stop = Arc::new(AtomicBool::new(false));
-    let mut calibrate =
+    let calibrate =
         |cpu: &mut Cpu, name: &str| -> Result<Vec<(u32, f64)>, Box<dyn std::error::Error>> {
             let measured = measure(cpu, &plan, &stop, &mut Silent)?;
             let file = Calibration::new(&measured, cpu.describe(), &plan, None);
