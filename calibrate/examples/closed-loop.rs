@@ -1,7 +1,7 @@
 //! Calibrates, serves a closed loop with a real batching thread and real passes, calibrates again,
 //! and writes what is needed to compare: `closed-loop DIR`.
 //!
-//! `DIR` receives `before.json`, `after.json` and `served.json`; `check-closed-loop.sh` judges them.
+//! `DIR` receives `before.json`, `after.json` and `served.json`; `check-closed-loop.sh` judges.
 #![allow(clippy::print_stdout, reason = "a script's program")]
 
 use calibrate::cpu::{Cpu, Shape};
