@@ -1,7 +1,7 @@
 //! Calibrates, serves a closed loop with a real batching thread and real passes, calibrates again,
 //! and writes what is needed to compare: `closed-loop DIR`.
 //!
-//! `DIR` receives `before.json`, `after.json` and `served.json`; `check-closed-loop.sh` judges them.
+//! `DIR` receives `before.json`, `after.json` and `served.json`; `check-closed-loop.sh` judges.
 #![allow(clippy::print_stdout, reason = "a script's program")]
 
 use calibrate::cpu::{Cpu, Shape};
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Plan::default()
     };
     let stop = Arc::new(AtomicBool::new(false));
-    let mut calibrate =
+    let calibrate =
         |cpu: &mut Cpu, name: &str| -> Result<Vec<(u32, f64)>, Box<dyn std::error::Error>> {
             let measured = measure(cpu, &plan, &stop, &mut Silent)?;
             let file = Calibration::new(&measured, cpu.describe(), &plan, None);

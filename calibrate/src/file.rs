@@ -110,10 +110,9 @@ impl Calibration {
     /// The file of what was measured.
     #[must_use]
     pub fn new(of: &Measured, from: Description, plan: &Plan, correctness: Option<f64>) -> Self {
-        let points = of.sizes.iter().filter_map(|(n, s)| {
-            (!s.times_ns.is_empty()).then(|| point(*n, s, of.memory_bytes.get(n).copied()))
-        });
-        let points: Vec<Point> = points.collect();
+        let some = of.sizes.iter().filter(|(_, s)| !s.times_ns.is_empty());
+        let points: Vec<Point> =
+            some.map(|(n, s)| point(*n, s, of.memory_bytes.get(n).copied())).collect();
         let table = points
             .iter()
             .map(|p| TablePoint { n: p.batch, time: format!("{:.0}ns", p.median_ns.max(1.0)) });

@@ -108,7 +108,7 @@ fn exp(x: f32) -> f32 {
 /// The tanh form, written as x · σ(2u).
 #[inline]
 fn gelu(x: f32) -> f32 {
-    let u = 1.595_769_1 * (x + 0.044_715 * x * x * x);
+    let u = 1.595_769 * (x + 0.044_715 * x * x * x);
     x / (1.0 + exp(-u))
 }
 
