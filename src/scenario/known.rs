@@ -10,20 +10,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
         "Policy" => {
             ("policies", &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"])
         }
-        "Cost" => (
-            "costs",
-            &[
-                "floor-linear",
-                "roof",
-                "two-piece",
-                "tiled",
-                "padded",
-                "length",
-                "step-linear",
-                "step-table",
-                "roofline",
-            ],
-        ),
+        "Cost" => ("costs", &["padded", "length", "step-linear", "step-table", "roofline"]),
         "Jitter" => ("jitter", &["erlang", "uniform", "hyperexponential", "quantiles"]),
         "TimeScaleMode" => ("trace scales", &["thin", "superpose"]),
         _ => ("", &[]),
