@@ -7,16 +7,7 @@ pub(crate) fn later_kinds(family: &str) -> (&'static str, &'static [&'static str
         "Policy" => {
             ("policies", &["length-bucket", "vllm", "tf-serving", "ray-serve", "kserve", "bentoml"])
         }
-        "Cost" => (
-            "costs",
-            &[
-                "padded",
-                "length",
-                "step-linear",
-                "step-table",
-                "roofline",
-            ],
-        ),
+        "Cost" => ("costs", &["padded", "length", "step-linear", "step-table", "roofline"]),
         "Jitter" => ("jitter", &["quantiles"]),
         "TimeScaleMode" => ("trace scales", &["thin", "superpose"]),
         _ => ("", &[]),
