@@ -1,5 +1,6 @@
 //! Invariant 11: recurrence = event engine wherever the law admits; and both equal an O(n²)
-//! oracle that shares no code with them; a fleet equals its servers, one by one. Times are coarse integers, so that ties are the rule.
+//! oracle that shares no code with them; a fleet equals its servers, one by one. Times are coarse
+//! integers, so that ties are the rule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 #[path = "common/oracle.rs"]

@@ -62,9 +62,9 @@ fn why(medians: &[(u32, f64)], from: &Description, gain: f64) -> Option<String> 
     Some(if intensity > 20.0 {
         format!(
             "One item already computes {intensity:.0} operations for each byte of weights, \
-             {alone:.0} of the {peak:.0} GFLOP/s that the best batch reaches: the processor is busy with one \
-             item, so a batch saves little. A GPU, with far more arithmetic units to fill, gains \
-             more."
+             {alone:.0} of the {peak:.0} GFLOP/s that the best batch reaches: the processor is \
+             busy with one item, so a batch saves little. A GPU, with far more arithmetic units to \
+             fill, gains more."
         )
     } else if gain < 1.5 {
         format!(

@@ -2,8 +2,8 @@
 //!
 //! [`event::run`] runs any policy on any arrivals. [`recurrence::run`] runs size-or-timeout laws
 //! on open-loop arrivals without any events, two to three times faster, and tells the recorder
-//! exactly the same. [`fleet::run`] runs several servers behind a balancer. All are free functions over type parameters; nothing in them allocates,
-//! hashes or locks per request.
+//! exactly the same. [`fleet::run`] runs several servers behind a balancer. All are free functions
+//! over type parameters; nothing in them allocates, hashes or locks per request.
 
 mod cx;
 pub mod event;
