@@ -1,4 +1,5 @@
 //! Every cost form against its formula, written out here on its own, and refusals.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use batchsim::cost::{Cost, FloorLinear, Roof, Tiled, TwoPiece};
 use batchsim::time::Nanos;
