@@ -12,8 +12,8 @@ mod laws;
 mod worlds;
 
 use batchsim::arrivals::{
-    Clients, Deterministic, Feed, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Limits, Mmpp,
-    OnOff, Process, Replay, Schedule, SchedulePoint, Sine, Stream, TimeScale, TimeScaleMode, Trace,
+    Clients, Deterministic, Feed, Limits, Mmpp, OnOff, Process, Replay, Schedule, SchedulePoint,
+    Sine, Stream, TimeScale, TimeScaleMode, Trace,
 };
 use batchsim::rng::{Purpose, substream};
 use batchsim::stats::t_quantile;
@@ -21,7 +21,7 @@ use batchsim::time::Nanos;
 use batchsim::units::Fraction;
 use laws::{SPREAD, laws};
 use std::sync::Arc;
-use worlds::{MS, gamma, mmpp, ms, on_off, poisson, rate};
+use worlds::{MS, gamma, mmpp, ms, poisson, rate};
 
 const STREAMS: u32 = 40;
 

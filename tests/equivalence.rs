@@ -246,7 +246,7 @@ proptest! {
 
     /// Whatever the balancer: every request is accounted for, and without a cut none is left.
     #[test]
-    fn invariant_1_holds_for_fleets(s in setup(false), replicas in 2usize..=4) {
+    fn invariant_01_holds_for_fleets(s in setup(false), replicas in 2usize..=4) {
         for balancer in [
             Balancer::RoundRobin,
             Balancer::Random,

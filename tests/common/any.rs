@@ -4,8 +4,9 @@
 
 use super::worlds::{self, MS, rate, world};
 use batchsim::arrivals::{
-    ClosedLoop, Deterministic, Gamma, GroupSize, GroupSizeKind, GroupSizeLaw, Groups, Mmpp, OnOff,
-    Process, Replay, Think, ThinkKind, ThinkLaw, Trace,
+    Clients, ClosedLoop, Deterministic, Gamma, GroupSize, GroupSizeKind, GroupSizeLaw, Groups,
+    Hawkes, Hyperexponential, Mmpp, OnOff, Process, Replay, Schedule, SchedulePoint, Think,
+    ThinkKind, ThinkLaw, Trace, Weibull,
 };
 use batchsim::cost::Jitter;
 use batchsim::policy::{
@@ -104,6 +105,27 @@ fn process_of(kind: &str, a: f64, b: f64, clients: u32) -> Process {
             Process::Deterministic(Deterministic { rate: rate(200.0), phase })
         }
         "gamma" => Process::Gamma(Gamma { rate: per_s, cv: 0.2 + 3.0 * b }),
+        "weibull" => Process::Weibull(Weibull { rate: per_s, cv: 0.3 + 3.0 * b }),
+        "hyperexponential" => {
+            Process::Hyperexponential(Hyperexponential { rate: per_s, cv: 1.0 + 3.0 * b })
+        }
+        "hawkes" => Process::Hawkes(Hawkes {
+            rate: per_s,
+            branching: 0.8 * b,
+            decay: worlds::ms(1.0 + 40.0 * a),
+        }),
+        "schedule" => {
+            let point = |at_ms, per_s| SchedulePoint { at: worlds::ms(at_ms), rate: rate(per_s) };
+            let points = vec![point(0.0, 20.0), point(1.0 + 100.0 * b, 50.0 + 400.0 * a)];
+            let repeat = clients.is_multiple_of(2);
+            Process::Schedule(Schedule { points: Some(points), sine: None, repeat })
+        }
+        "clients" => Process::Clients(Clients {
+            count: clients,
+            rate: per_s,
+            cv: 0.5 + 2.0 * b,
+            share_zipf: 2.0 * a,
+        }),
         "mmpp" => Process::Mmpp(Mmpp {
             rate: Some(per_s),
             idc: Some(1.0 + b),
