@@ -113,18 +113,25 @@ impl Held {
     }
 
     /// Puts `n` of these by, at most all; there is room for as many as `WIDE`.
-    // Not inlined: only as arguments are the two known not to overlap, which vectors need.
-    #[inline(never)]
+    #[inline(always)]
     fn put(&mut self, arrivals: &[u64; WIDE], n: usize, start_ns: u64, answered_ns: u64) {
-        let room = self.len..self.len + WIDE;
-        let (latencies, waits) = (&mut self.latency_ns[room.clone()], &mut self.wait_ns[room]);
-        for (latency, arrival) in latencies.iter_mut().zip(arrivals) {
-            *latency = answered_ns.wrapping_sub(*arrival);
-        }
-        for (wait, arrival) in waits.iter_mut().zip(arrivals) {
-            *wait = start_ns.wrapping_sub(*arrival);
+        let (latencies, waits) = (&mut self.latency_ns[self.len..], &mut self.wait_ns[self.len..]);
+        if let (Some(latencies), Some(waits)) =
+            (latencies.first_chunk_mut::<WIDE>(), waits.first_chunk_mut::<WIDE>())
+        {
+            since(arrivals, answered_ns, latencies);
+            since(arrivals, start_ns, waits);
         }
         self.len += n.min(WIDE);
+    }
+}
+
+/// How long ago each of these moments was.
+// Not inlined: only as arguments are the two known not to overlap, which vectors need.
+#[inline(never)]
+fn since(moments: &[u64; WIDE], now: u64, ago: &mut [u64; WIDE]) {
+    for (ago, moment) in ago.iter_mut().zip(moments) {
+        *ago = now.wrapping_sub(*moment);
     }
 }
 
