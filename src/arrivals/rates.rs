@@ -103,7 +103,7 @@ impl Process {
     }
 
     /// Sets the rate itself where it is the one of the requests, free of rounding.
-    pub(crate) fn set_rate(&mut self, rate: Rate) {
+    pub fn set_rate(&mut self, rate: Rate) {
         match self {
             Self::Poisson(p) => p.rate = rate,
             Self::Deterministic(p) => p.rate = rate,
