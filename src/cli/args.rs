@@ -102,9 +102,9 @@ pub(super) enum When {
     Never,
 }
 
-/// A scenario and changes to it.
-#[derive(Debug, Args)]
-pub(super) struct ScenarioArgs {
+/// A scenario and what is changed in it before it runs.
+#[derive(Debug, Default, Args)]
+pub(super) struct SourceArgs {
     /// The scenario: TOML, YAML or JSON; `-` reads standard input
     #[arg(value_name = "SCENARIO")]
     pub(super) scenario: PathBuf,
@@ -114,6 +114,13 @@ pub(super) struct ScenarioArgs {
     /// Seed of all random streams (default: the scenario's)
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+}
+
+/// A scenario and changes to it.
+#[derive(Debug, Args)]
+pub(super) struct ScenarioArgs {
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
     /// Folder for results and charts (default: batchsim-out/<scenario>/)
     #[arg(long, short, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! Arguments of the verbs about servers: explain, import, export.
 
+use super::args::SourceArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -42,15 +43,8 @@ pub(super) enum ImportVerb {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
-    /// The scenario: TOML, YAML or JSON; `-` reads standard input
-    #[arg(value_name = "SCENARIO")]
-    pub(super) scenario: PathBuf,
-    /// Change a key before running: label.key=value, as in dynamic.max_wait=3ms (repeatable)
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(super) sets: Vec<String>,
-    /// Seed of all random streams (default: the scenario's)
-    #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
     /// Only the policy with this label (default: all)
     #[arg(long, value_name = "LABEL")]
     pub(super) policy: Option<String>,

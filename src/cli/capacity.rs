@@ -32,7 +32,7 @@ impl From<SearchMethod> for Method {
 
 /// Runs the verb.
 pub(super) fn run(args: &CapacityArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, None, common)?;
+    let loaded = input::load(&args.scenario.source, None, common)?;
     let scenario = &loaded.scenario;
     let ask = ask(args, scenario)?;
     let tasks = tasks(args, &loaded)?;

@@ -1,6 +1,6 @@
 //! `batchsim check`.
 
-use super::args::{AnnotationsFor, CheckArgs, Common, OnInconclusive, PrecisionArgs, ScenarioArgs};
+use super::args::{AnnotationsFor, CheckArgs, Common, OnInconclusive, PrecisionArgs, SourceArgs};
 use super::exit::{Code, Failure};
 use super::progress::Progress;
 use super::show::{self, say};
@@ -96,12 +96,7 @@ fn subjects(
 ) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
     for path in &args.scenarios {
-        let one = ScenarioArgs {
-            scenario: path.clone(),
-            sets: args.sets.clone(),
-            seed: args.seed,
-            output: None,
-        };
+        let one = SourceArgs { scenario: path.clone(), sets: args.sets.clone(), seed: args.seed };
         let loaded = input::load(&one, Some(precision), common)?;
         let baseline_path = baseline_path(path, args)?;
         if subjects.iter().any(|s| s.baseline_path == baseline_path) {

@@ -1,6 +1,6 @@
 //! `batchsim compare`.
 
-use super::args::{Common, CompareArgs, OnInconclusive, PrecisionArgs, ScenarioArgs};
+use super::args::{Common, CompareArgs, OnInconclusive, PrecisionArgs, SourceArgs};
 use super::exit::{Code, Failure};
 use super::progress::Progress;
 use super::show::{self, say};
@@ -120,12 +120,7 @@ fn subject(
     {
         return Ok(Subject::Result(Box::new(result)));
     }
-    let one = ScenarioArgs {
-        scenario: file,
-        sets: args.sets.clone(),
-        seed: args.seed.or(seed),
-        output: None,
-    };
+    let one = SourceArgs { scenario: file, sets: args.sets.clone(), seed: args.seed.or(seed) };
     Ok(Subject::Scenario(Box::new(input::load(&one, Some(precision), common)?)))
 }
 

@@ -9,7 +9,7 @@ use crate::study::{self, Control};
 
 /// Runs the verb.
 pub(super) fn run(args: &ExactArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, None, common)?;
+    let loaded = input::load(&args.scenario.source, None, common)?;
     let scenario = loaded.scenario;
     let folder = match &args.scenario.output {
         Some(folder) => folder.clone(),

@@ -1,6 +1,6 @@
 //! `batchsim explain`.
 
-use super::args::{Common, ExplainArgs, ScenarioArgs};
+use super::args::{Common, ExplainArgs};
 use super::exit::{Code, Failure};
 use super::show::{self, say};
 use super::{Done, files, input};
@@ -27,14 +27,7 @@ pub(super) fn run(args: &ExplainArgs, common: &Common) -> Done {
         let what = format!("--requests {} is not between 1 and {}", args.requests, count(MOST));
         return Err(Failure::usage(what, "everything about each request is kept"));
     }
-    let from = ScenarioArgs {
-        scenario: args.scenario.clone(),
-        sets: args.sets.clone(),
-        seed: args.seed,
-        output: None,
-    };
-    let loaded = input::load(&from, None, common)?;
-    let scenario = loaded.scenario;
+    let scenario = input::load(&args.source, None, common)?.scenario;
     let cells = chosen(&scenario, args.policy.as_deref())?;
     if cells.iter().any(|(server, _)| server.replicas > 1) {
         let what = "explain follows the requests of one server, not of replicas behind a balancer";
@@ -90,13 +83,7 @@ fn chosen<'s>(
     let meant =
         |(s, p): &&(&Server, &Labelled)| p.label == label || scenario.cell_label(s, p) == label;
     let cells: Vec<_> = all.iter().filter(meant).copied().collect();
-    if cells.is_empty() {
-        let labels: Vec<String> =
-            scenario.policies.iter().map(|p| format!("`{}`", p.label)).collect();
-        let what = format!("the scenario has no policy `{label}`");
-        return Err(Failure::usage(what, format!("it has {}", labels.join(", "))));
-    }
-    Ok(cells)
+    if cells.is_empty() { Err(input::no_policy(scenario, label)) } else { Ok(cells) }
 }
 
 fn remarks(label: &str, found: &Explained) {

@@ -1,16 +1,16 @@
 //! `batchsim export`.
 
-use super::args::{Common, ExportArgs, ExportVerb, FromScenario};
+use super::args::{Common, ExportArgs, ExportVerb, FromScenario, SourceArgs};
 use super::exit::{Code, Failure};
 use super::progress::Progress;
-use super::show::{colour, print, say};
+use super::show::{print, say};
 use super::signals::Signals;
 use super::{Done, files, import, input};
-use crate::interop::{self, torchserve, triton};
+use crate::interop::{torchserve, triton};
 use crate::outcome::{Cell, Outcome};
 use crate::policy::Policy;
 use crate::report::{WATCHED, prometheus};
-use crate::scenario::{self, Disk, Input, Labelled, Scenario, Server};
+use crate::scenario::{Labelled, Scenario, Server};
 use crate::study::{self, Control, Options};
 use anyhow::Context;
 use std::path::Path;
@@ -166,13 +166,8 @@ fn stored(path: &Path, policy: Option<&str>) -> Result<(String, Cell), Failure> 
 }
 
 fn load(from: &Path, common: &Common) -> Result<Scenario, Failure> {
-    let source = Input::open(from).map_err(|d| Failure::Input(vec![d]))?;
-    let disk = Disk::beside(from, interop::trace::for_scenario);
-    let loaded = scenario::load(&source, &[], &disk)?;
-    for warning in &loaded.warnings {
-        say(warning.render(colour(common.color)).trim_end());
-    }
-    Ok(loaded.scenario)
+    let source = SourceArgs { scenario: from.to_owned(), ..SourceArgs::default() };
+    Ok(input::load(&source, None, common)?.scenario)
 }
 
 /// The policy that is meant, and its server: by label, or the only one of these kinds.
@@ -182,19 +177,19 @@ fn chosen<'s>(
     kinds: &[&str],
 ) -> Result<(&'s Labelled, &'s Server), Failure> {
     let all: Vec<&Labelled> = scenario.policies.iter().collect();
-    let labels = || all.iter().map(|p| format!("`{}`", p.label)).collect::<Vec<_>>().join(", ");
     let kind = || format!("\"{}\"", kinds.join("\" or \""));
     let fits = |p: &&Labelled| kinds.contains(&p.policy.kind());
     let policy = match label {
-        Some(label) => all.iter().find(|p| p.label == label).copied().ok_or_else(|| {
-            let what = format!("the scenario has no policy `{label}`");
-            Failure::usage(what, format!("it has {}", labels()))
-        })?,
+        Some(label) => all
+            .iter()
+            .find(|p| p.label == label)
+            .copied()
+            .ok_or_else(|| input::no_policy(scenario, label))?,
         None => match all.iter().copied().filter(fits).collect::<Vec<_>>()[..] {
             [only] => only,
             [] => {
                 let what = format!("the scenario has no policy of kind {}", kind());
-                return Err(Failure::usage(what, format!("it has {}", labels())));
+                return Err(Failure::usage(what, format!("it has {}", input::labels(scenario))));
             }
             _ => {
                 let what = format!("several policies of the scenario are of kind {}", kind());

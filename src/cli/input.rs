@@ -1,6 +1,6 @@
 //! Reading scenarios and setting up threads.
 
-use super::args::{Common, PrecisionArgs, ScenarioArgs};
+use super::args::{Common, PrecisionArgs, SourceArgs};
 use super::exit::Failure;
 use super::show::{colour, say};
 use crate::cost::Cost;
@@ -15,7 +15,7 @@ use anyhow::Context;
 
 /// Reads the scenario with its changes, and says its warnings.
 pub(super) fn load(
-    args: &ScenarioArgs,
+    args: &SourceArgs,
     precision: Option<&PrecisionArgs>,
     common: &Common,
 ) -> Result<Loaded, Failure> {
@@ -43,6 +43,18 @@ pub(super) fn load(
         warnings.iter().flatten().for_each(|w| say(&format!("warning: trace: {w}")));
     }
     Ok(loaded)
+}
+
+/// What to say where no policy has this label.
+pub(super) fn no_policy(scenario: &Scenario, label: &str) -> Failure {
+    let what = format!("the scenario has no policy `{label}`");
+    Failure::usage(what, format!("it has {}", labels(scenario)))
+}
+
+/// The labels of all policies, to choose from.
+pub(super) fn labels(scenario: &Scenario) -> String {
+    let labels: Vec<String> = scenario.policies.iter().map(|p| format!("`{}`", p.label)).collect();
+    labels.join(", ")
 }
 
 /// Sizes the thread pool.

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 /// Runs the verb.
 pub(super) fn run(args: &RunArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, Some(&args.precision), common)?;
+    let loaded = input::load(&args.scenario.source, Some(&args.precision), common)?;
     let mut scenario = loaded.scenario;
     if args.curve && scenario.total_rate_per_s().is_none() {
         return Err(Failure::usage(

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// Runs the verb.
 pub(super) fn run(args: &SweepArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, Some(&args.precision), common)?;
+    let loaded = input::load(&args.scenario.source, Some(&args.precision), common)?;
     if loaded.scenario.sweep.is_empty() {
         return Err(Failure::usage(
             "this scenario has no [sweep]",

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// Runs the verb.
 pub(super) fn run(args: &TuneArgs, common: &Common) -> Done {
-    let loaded = input::load(&args.scenario, None, common)?;
+    let loaded = input::load(&args.scenario.source, None, common)?;
     let method = match args.method {
         TuneMethod::Auto | TuneMethod::Ladder => Method::Auto,
         TuneMethod::Exact => Method::Exact,
@@ -54,7 +54,7 @@ pub(super) fn run(args: &TuneArgs, common: &Common) -> Done {
     show(&outcome, common.format, &input::title(&loaded.scenario))?;
     files::write(&folder.join("tune.json"), show::json(&outcome)?.as_bytes())?;
     RunInfo::new(&control, start).save(&folder)?;
-    let tuned = tuned(&args.scenario.scenario, &loaded, &outcome)?;
+    let tuned = tuned(&args.scenario.source.scenario, &loaded, &outcome)?;
     if let Some(text) = &tuned {
         files::write(&folder.join("tuned.toml"), text.as_bytes())?;
     }

@@ -1,6 +1,6 @@
 //! `batchsim validate`.
 
-use super::args::{Common, ScenarioArgs};
+use super::args::{Common, SourceArgs};
 use super::exit::{Code, Failure};
 use super::show::{self, say};
 use super::{Done, files, input, plot, recordings};
@@ -128,13 +128,8 @@ pub(super) fn run(args: &ValidateArgs, common: &Common) -> Done {
     }
     let scenario = match &args.scenario {
         Some(file) => {
-            let scenario = ScenarioArgs {
-                scenario: file.clone(),
-                sets: args.sets.clone(),
-                seed: None,
-                output: None,
-            };
-            Some(input::load(&scenario, None, common)?.scenario)
+            let source = SourceArgs { scenario: file.clone(), sets: args.sets.clone(), seed: None };
+            Some(input::load(&source, None, common)?.scenario)
         }
         None => None,
     };
